@@ -1,4 +1,4 @@
-// Calls of MPI, whose errors are exceptions.
+// Calls of MPI, with errors as exceptions.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace heed { inline namespace v0 {
 
-// "MPI_ERR_TRUNCATE: message truncated", in the words of the MPI that is there.
+// The text of the MPI library, e.g. "MPI_ERR_TRUNCATE: message truncated".
 inline std::string mpi_text(int error) {
   char text[MPI_MAX_ERROR_STRING + 1] = {};
   int length = 0;
@@ -19,13 +19,13 @@ inline std::string mpi_text(int error) {
   return {text, static_cast<std::size_t>(length)};
 }
 
-// @param what is done: "rank 2: send to rank 1"
+// @param what the operation: "rank 2: send to rank 1"
 inline void check_mpi(int error, std::string_view what) {
   if (error == MPI_SUCCESS) return;
   throw CommunicationError(fmt::format("{}: {}", what, mpi_text(error)));
 }
 
-// Ends all ranks. What is said should name the rank.
+// Ends all ranks. The text should name the rank.
 [[noreturn]] void abort_mpi(MPI_Comm ranks, std::string_view text);
 
 }}  // namespace heed::v0

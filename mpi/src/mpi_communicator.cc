@@ -27,7 +27,7 @@ void check_initialized() {
                   is_finalized != 0 ? "finalised" : "not initialised"));
 }
 
-// A sender's memory is only read.
+// MPI's functions take writable memory, but only read a sender's.
 std::span<std::byte> read_only(std::span<const std::byte> message) {
   return {const_cast<std::byte*>(message.data()), message.size()};
 }
@@ -48,7 +48,7 @@ class MpiCommunicator::Impl {
   ~Impl() {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
-    // Freeing is collective: where an exception leaves one rank it would wait for the others.
+    // Freeing is collective: a rank that an exception leaves would wait for the others.
     if (is_finalized == 0 && std::uncaught_exceptions() == num_exceptions_) MPI_Comm_free(&ranks_);
   }
   Impl(const Impl&) = delete;
@@ -57,7 +57,7 @@ class MpiCommunicator::Impl {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Starts each piece by start(piece, bytes, request).
+  // Starts each piece with start(piece, bytes, request).
   template <class Start>
   std::unique_ptr<Transfer> transfer(MpiTransfer::Kind kind, std::span<std::byte> message,
                                      std::string what, const Start& start) const {

@@ -26,7 +26,7 @@ int world_rank() {
   return rank;
 }
 
-// A communicator that lives for a block, which no exception leaves.
+// A communicator for the length of a block, which no exception leaves.
 class OwnComm {
  public:
   OwnComm() {
@@ -42,7 +42,7 @@ class OwnComm {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-// How the part of this rank ended.
+// The outcome of this rank's part.
 struct Ending {
   std::exception_ptr exception;
   std::string text;
@@ -59,7 +59,8 @@ Ending call(const std::function<void(Communicator&)>& body, Communicator& ranks)
   }
 }
 
-// Which ranks failed, by rank. A rank that failed waits only so long for the others to end.
+// Returns 1 for each rank that failed. A rank that failed waits at most `patience_seconds` for the
+// others to end.
 std::vector<int> gather_endings(MPI_Comm comm, const Ending& mine, double patience_seconds) {
   int size = 1;
   check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
@@ -83,7 +84,7 @@ std::vector<int> gather_endings(MPI_Comm comm, const Ending& mine, double patien
   }
 }
 
-// What rank `from` says, to all.
+// Sends the text of rank `from` to all ranks.
 std::string tell_all(MPI_Comm comm, int from, const std::string& text) {
   std::array<char, 4096> room = {};
   std::copy_n(text.data(), std::min(text.size(), room.size() - 1), room.data());

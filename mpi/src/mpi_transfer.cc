@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A message that an exception leaves has so long to arrive.
+// The time that a message has to arrive after an exception.
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::microseconds kBetweenLooks{200};
 
@@ -71,7 +71,7 @@ bool MpiTransfer::is_done() {
   return true;
 }
 
-// The piece is the first that is not done.
+// Waits for a piece, which is the first that is not done.
 void MpiTransfer::wait_for(std::size_t piece) {
   if (Cancellation::current() != nullptr) {
     check_cancelled();
@@ -88,7 +88,7 @@ void MpiTransfer::wait_for(std::size_t piece) {
   if (kind_ == Kind::kReceive) check_length(piece, status);
 }
 
-// The same without waiting.
+// Tests a piece, which is the first that is not done, without waiting.
 bool MpiTransfer::is_there(std::size_t piece) {
   MPI_Status status = {};
   int is_there = 0;

@@ -1,4 +1,4 @@
-// A message of MPI under way.
+// An MPI message in transit.
 #pragma once
 
 #include <mpi.h>
@@ -18,13 +18,13 @@ class MpiTransfer final : public Transfer {
  public:
   enum class Kind { kSend, kReceive, kBroadcast };
 
-  // @param what for errors: "rank 2: send to rank 1 with tag 3"
+  // @param what the operation for errors: "rank 2: send to rank 1 with tag 3"
   MpiTransfer(MPI_Comm ranks, Kind kind, std::string what);
   ~MpiTransfer() override;
 
-  // Room for one more piece, where MPI is to put its request. A receiver expects so many bytes.
+  // Returns the place for the MPI request of one more piece. A receiver expects this many bytes.
   MPI_Request* add(std::size_t expected_bytes);
-  // For what MPI said when it was to begin.
+  // Checks the result of the MPI call that begins a piece.
   void check(int error) const;
   void wait() override;
   bool is_done() override;

@@ -17,10 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWrite = "write";
-constexpr int kMostLinks = 40;  // as many as Linux follows
+constexpr int kMostLinks = 40;  // the limit of Linux
 constexpr mode_t kPermissions = 0777;
 
-// The path with its folder's links followed, and its own while it is one.
+// Follows the links of the path's folder, and the path itself as long as it is a link.
 fs::path follow_links(const fs::path& path) {
   fs::path target = fs::absolute(path);
   for (int links = 0; links < kMostLinks; ++links) {
@@ -34,7 +34,8 @@ fs::path follow_links(const fs::path& path) {
   throw std::system_error(ELOOP, std::generic_category());
 }
 
-// The umask can otherwise only be read by changing it, for all threads.
+// Reads the umask from /proc if it is there: the system call reads it by changing it, for all
+// threads.
 mode_t umask_of_process() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -47,7 +48,7 @@ mode_t umask_of_process() {
   return mask;
 }
 
-// What the standard library throws, as an IoError that names `path`.
+// Calls act(); turns an exception of the standard library into an IoError that names `path`.
 template <class Act>
 auto checked(const fs::path& path, const Act& act) {
   try {
@@ -99,7 +100,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-// All that can fail before the rename.
+// Does everything that can fail before the rename.
 void AtomicFile::seal() {
   struct stat old {};
   replaces_ = ::stat(path_.c_str(), &old) == 0;
@@ -108,8 +109,9 @@ void AtomicFile::seal() {
   if (::fchmod(file, permissions) != 0 || ::fsync(file) != 0) throw_io_error(kWrite, path_, errno);
 }
 
-// The lock tells the other processes that the file is needed; they ask for an exclusive one. A file
-// that cannot be read is not locked, but then they cannot read it either and leave it.
+// Keeps the old file under another name. The lock shows other processes, which ask for an exclusive
+// one, that the file is needed. A file that cannot be read is not locked; other processes cannot
+// read it either and leave it alone.
 void AtomicFile::keep_old() {
   if (!replaces_) return;
   fs::path old = folder_ / checked(path_, [this] { return random_name(old_ending_); });
@@ -123,7 +125,7 @@ void AtomicFile::place() {
   is_placed_ = true;
 }
 
-// Whether what stood at the path before stands there now.
+// Returns true if the path holds its old contents again.
 bool AtomicFile::take_back() noexcept {
   bool is_back = true;
   if (is_placed_ && !replaces_) {
@@ -139,7 +141,8 @@ bool AtomicFile::take_back() noexcept {
 void AtomicFile::finish() noexcept {
   if (!old_.empty()) ::unlink(old_.c_str());
   old_.clear();
-  old_lock_ = FileDescriptor(-1);  // what a killed process left may be the same file
+  // before the sweep: a killed process may have left another name of the same file
+  old_lock_ = FileDescriptor(-1);
   is_placed_ = false;
 }
 

@@ -1,4 +1,4 @@
-// Where the readers get their bytes: a file or memory, at any offset or one after another.
+// Sources of bytes for the readers: a file or memory, at any offset or in sequence.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Bytes that can be read at any offset. Their number is real, not claimed.
+// Bytes that can be read at any offset. Their number is the true one, not one that a file declares.
 class ByteSource {
  public:
   ByteSource(std::string name, std::int64_t size) : name_(std::move(name)), size_(size) {}
@@ -19,7 +19,7 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  // What messages call it.
+  // The name in error messages.
   const std::string& name() const noexcept { return name_; }
   std::int64_t size() const noexcept { return size_; }
 
@@ -41,13 +41,14 @@ class MemorySource : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
-// Throws IoError when the system refuses. Never waits: not for the writer of a named pipe either.
+// Throws IoError when the system refuses. Never waits, not even for the writer of a named pipe.
 FileDescriptor open_for_reading(const std::filesystem::path& path);
 
-// In bytes. Throws IoError when the file, opened by that path, is not a regular one.
+// Returns the size in bytes. Throws IoError if the file, opened by that path, is not a regular
+// file.
 std::int64_t regular_file_size(const FileDescriptor& file, const std::filesystem::path& path);
 
-// A regular file. Throws IoError when it is not one or cannot be read.
+// A regular file. Throws IoError if the path is no regular file or cannot be read.
 class FileSource : public ByteSource {
  public:
   explicit FileSource(const std::filesystem::path& path);
@@ -58,7 +59,7 @@ class FileSource : public ByteSource {
   FileDescriptor file_;
 };
 
-// Bytes that come one after another.
+// Bytes that are read in sequence.
 class ByteStream {
  public:
   ByteStream(std::string name, std::int64_t size) : name_(std::move(name)), size_(size) {}
@@ -71,7 +72,7 @@ class ByteStream {
   std::int64_t remaining() const noexcept { return size_ - position_; }
   std::int64_t position() const noexcept { return position_; }
 
-  // Fills `out` with the next bytes; at least that many must remain.
+  // Fills `out` with the next bytes; at least out.size() bytes must remain.
   void read(std::span<std::byte> out) {
     read_next(out);
     position_ += static_cast<std::int64_t>(out.size());
@@ -85,7 +86,7 @@ class ByteStream {
   std::int64_t position_ = 0;
 };
 
-// A whole source from its first byte to its last.
+// A whole source, from its first byte to its last.
 class SourceStream : public ByteStream {
  public:
   explicit SourceStream(ByteSource& source)

@@ -1,4 +1,4 @@
-// Characters for the parser of JSON, and how many of them it has taken.
+// Characters for the JSON parser, with a count of those it has read.
 #pragma once
 
 #include <cstddef>

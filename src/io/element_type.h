@@ -1,4 +1,4 @@
-// The table of element types that array files hold.
+// The table of the element types of array files.
 #pragma once
 
 #include <array>
@@ -12,8 +12,9 @@
 namespace heed { inline namespace v0 { namespace io {
 
 struct ElementType {
-  std::string_view name;              // NumPy's name
-  std::string_view npy_code;          // kind and bytes, as in a .npy header; empty: NumPy has none
+  std::string_view name;  // NumPy's name
+  // kind and bytes, as in a .npy header; empty if NumPy has no such type
+  std::string_view npy_code;
   std::string_view safetensors_code;  // as in the header of a safetensors file
   std::int64_t size;                  // bytes
   AnyTensor (*uninitialized)(const Shape&);

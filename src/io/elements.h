@@ -1,4 +1,4 @@
-// Elements from and to the bytes of a file.
+// Converts between elements and the bytes of a file.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Throws FormatError when one of these bytes of a file, which start at `offset`, is neither 0
-// nor 1. Looked at as bytes: a bool that is neither must not be touched as a bool.
+// Throws FormatError if one of these bytes of a file, which start at `offset`, is neither 0 nor 1.
+// They are checked as bytes because reading another value as bool is undefined.
 void check_bools(std::span<const std::byte> bytes, const std::string& file, std::int64_t offset);
 
 template <class T>
@@ -28,7 +28,7 @@ void swap_bytes(std::span<T> elements) {
   }
 }
 
-// Gives the elements of any view to `sink` in row-major order.
+// Passes the elements of any view to `sink` in row-major order.
 template <class T>
 void write_elements(TensorView<const T> view, const ByteSink& sink) {
   if (view.is_contiguous()) {

@@ -1,4 +1,4 @@
-// Folders in which files are written under names that the caller did not choose.
+// Folders that receive files under names that the caller did not choose.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,10 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Makes a folder, and those around it, where it is missing. Throws IoError when it cannot be made.
+// Makes a folder and its missing parents. Throws IoError if that fails.
 HEED_API void make_folder(const std::filesystem::path& folder);
 
-// Throws IoError when one of the files is there, for it may be somebody else's.
+// Throws IoError if one of the files exists: it may belong to someone else.
 HEED_API void refuse_existing(const std::filesystem::path& folder,
                               const std::vector<std::string>& names);
 

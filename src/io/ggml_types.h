@@ -11,7 +11,8 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Neighbours of a row are stored in blocks, each of so many elements and bytes.
+// A type that stores consecutive elements of a row in blocks of `elements` elements and `bytes`
+// bytes.
 struct GgmlType {
   std::uint32_t number;
   std::string_view name;
@@ -19,7 +20,7 @@ struct GgmlType {
   std::int64_t block_bytes;
 };
 
-// Source: ggml's enum ggml_type and the sizes of its blocks; those that files hold.
+// The types that files hold. Source: ggml's enum ggml_type and the sizes of its blocks.
 inline constexpr std::array kGgmlTypes = std::to_array<GgmlType>({
     {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
     {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
@@ -33,7 +34,7 @@ inline constexpr std::array kGgmlTypes = std::to_array<GgmlType>({
     {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},
 });
 
-// Null for a type that is not among them.
+// Returns null for a type that is not in the table.
 inline const GgmlType* find_ggml_type(std::uint32_t number) {
   const auto* const found =
       std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(),

@@ -29,7 +29,7 @@ static_assert(kKinds.size() == std::variant_size_v<GgufValue>);
 
 struct GgufFile::Contents {
   std::string name;
-  std::unique_ptr<const io::MappedFile> file;  // null where the bytes are somebody's memory
+  std::unique_ptr<const io::MappedFile> file;  // null if the bytes are memory of the caller
   io::GgufHeader header;
 
   const GgufValue& value(std::string_view key) const {

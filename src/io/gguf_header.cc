@@ -22,7 +22,7 @@ constexpr std::string_view kAlignmentKey = "general.alignment";
 constexpr std::int64_t kDefaultAlignment = 32;
 constexpr std::uint32_t kMostDimensions = 4;
 
-// The fewest bytes that an entry of the metadata and one of the tensors take.
+// The fewest bytes of a metadata entry and of a tensor entry.
 constexpr std::int64_t kSmallestPair = 8 + 1 + 4 + 1;
 constexpr std::int64_t kSmallestTensor = 8 + 1 + 4 + 8 + 4 + 8;
 
@@ -42,10 +42,10 @@ enum class ValueType : std::uint32_t {
   kFloat64
 };
 
-// Bytes of a value of each type; of a string and an array, the fewest.
+// The bytes of a value of each type; for strings and arrays, the fewest.
 constexpr std::array<std::int64_t, 13> kSmallestValue{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
-// Where a tensor's bytes are, and where the file says so.
+// The bytes of a tensor, and the position in the file that declares them.
 struct TensorPlace {
   const std::string* name;
   std::int64_t begin;
@@ -228,7 +228,7 @@ class GgufParser {
     }
   }
 
-  // 0 for a type that is not known.
+  // Returns 0 for an unknown type.
   std::int64_t num_bytes(const GgufTensor& tensor, const std::string& what) const {
     const GgmlType* const type = find_ggml_type(tensor.type);
     if (type == nullptr) return 0;

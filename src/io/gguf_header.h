@@ -1,4 +1,4 @@
-// What a GGUF file says before its tensors' bytes.
+// The part of a GGUF file before the bytes of its tensors.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace heed { inline namespace v0 { namespace io {
 
 struct GgufHeader {
   std::map<std::string, GgufValue, std::less<>> metadata;
-  // The byte at which a key's value begins, and the one at which the last value ends.
+  // The position of the first byte of each key's value, and of the end of the last value.
   std::map<std::string, std::int64_t, std::less<>> value_begin;
   std::int64_t metadata_end = 0;
   std::map<std::string, GgufTensor, std::less<>> tensors;
 };
 
-// Reads the bytes of a whole file, which the tensors' bytes then point into. `file` is for the
-// FormatError thrown when they are anything else.
+// Parses the header of a whole file; the tensors point into `bytes`. Throws FormatError, which
+// names `file`, if the bytes are no GGUF file.
 GgufHeader parse_gguf_header(std::span<const std::byte> bytes, const std::string& file);
 
 }}}  // namespace heed::v0::io

@@ -1,4 +1,4 @@
-// Numbers and texts of a GGUF file, one after another.
+// Reads the numbers and texts of a GGUF file in sequence.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Every member throws FormatError when the file ends before what is read does. `what` names it.
+// Every member throws FormatError if the file ends too early. `what` names the item in the error.
 class GgufReader {
  public:
   GgufReader(std::span<const std::byte> bytes, const std::string& file)
@@ -51,8 +51,8 @@ class GgufReader {
     return byte == 1;
   }
 
-  // A number in 64 bits that is used as a size or an offset. What it is of is named in two parts,
-  // so that no text is put together where nothing is wrong.
+  // A 64-bit number that is used as a size or an offset. Its name in errors comes in two parts, so
+  // that no string is built when nothing is wrong.
   std::int64_t size(std::string_view number_of, std::string_view what) {
     const auto number = unsigned_number<std::uint64_t>(what);
     if (number > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
@@ -61,8 +61,8 @@ class GgufReader {
     return static_cast<std::int64_t>(number);
   }
 
-  // How many things follow, each of at least so many bytes: nothing is allocated for more than the
-  // file can hold.
+  // The number of items that follow, each of at least `smallest` bytes: no more is allocated than
+  // the file can hold.
   std::int64_t count(std::string_view number_of, std::string_view what, std::int64_t smallest) {
     const std::int64_t number = size(number_of, what);
     if (number > remaining() / smallest) {
@@ -72,7 +72,7 @@ class GgufReader {
     return number;
   }
 
-  // Its length in 64 bits, then UTF-8.
+  // A text in UTF-8, preceded by its length in 64 bits.
   std::string text(std::string_view what) {
     const std::int64_t length = count("the length of ", what, 1);
     const std::int64_t begin = position();

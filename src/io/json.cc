@@ -17,8 +17,8 @@ void read_json(std::string_view text, JsonReader& reader) {
   nlohmann::json::sax_parse(text, &reader);
 }
 
-// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …" or
-// "[json.exception.out_of_range.406] number overflow …"
+// Returns the message without its prefix, e.g. of "[json.exception.parse_error.101] parse error at
+// line 1, column 2: syntax error …" or "[json.exception.out_of_range.406] number overflow …".
 std::string problem_of(const nlohmann::json::exception& error) {
   std::string_view text = error.what();
   text.remove_prefix(std::min(text.find("] ") + 2, text.size()));

@@ -1,5 +1,5 @@
-// JSON text without values of the JSON library that hold others: destroying these allocates, and
-// where memory has run out that ends the program. Its errors become heed's here.
+// Reads and writes JSON text without nested values of the JSON library: destroying those allocates,
+// which ends the program when memory has run out. Errors of the library become errors of heed here.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Takes the events of a text one after another. A derived class overrides those that it waits for.
-// An error becomes a FormatError that names `file`, which must outlive the reader, and the byte:
-// the text is not JSON, or holds a number that a double cannot hold.
+// Receives the events of a JSON text in sequence. A derived class overrides those that it expects.
+// Throws FormatError, naming `file`, which must outlive the reader, and the byte, if the text is
+// not JSON or holds a number that a double cannot hold.
 class JsonReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit JsonReader(const std::string& file) : file_(file) {}
@@ -35,15 +35,15 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   const std::string& file_;
 };
 
-// Throws what the reader throws.
+// Parses `text`, passing its events to `reader`. Throws what the reader throws.
 void read_json(std::string_view text, JsonReader& reader);
 
-// What an exception of the library says, without its own name in front.
+// The message of an exception of the library, without the exception's own name in front.
 std::string problem_of(const nlohmann::json::exception& error);
 
-enum class JsonCharacters { kAll, kAscii };  // in a string; others are escaped
+enum class JsonCharacters { kAll, kAscii };  // the characters of a string that are not escaped
 
-// A string as JSON has it; UTF-8.
+// The JSON form of a string, in UTF-8.
 std::string json_string(std::string_view text, JsonCharacters characters = JsonCharacters::kAll);
 
 }}}  // namespace heed::v0::io

@@ -79,8 +79,8 @@ class TreeReader : public JsonReader {
     return added;
   }
 
-  // Pointers to what is open stay valid: the vector of an open value grows only once what lies in
-  // it is closed.
+  // Pointers to open values stay valid: the vector of an open value grows only after its items are
+  // closed.
   bool open(JsonKind kind) {
     if (open_.size() == kMaxDepth) fail(fmt::format("more than {} values are nested", kMaxDepth));
     open_.push_back(&add(kind));

@@ -1,5 +1,5 @@
-// JSON as a tree, for files whose parts say what the others mean. Its depth is bounded, so that
-// destroying it needs neither memory nor much of the stack.
+// JSON as a tree, for files in which one part gives another its meaning. The depth is bounded, so
+// that destroying a tree needs neither memory nor much stack.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct JsonValue {
   JsonKind kind = JsonKind::kNull;
   bool boolean = false;
   std::int64_t integer = 0;
-  double number = 0;              // of an integer too
+  double number = 0;              // also of an integer
   std::string text;               // of a string
-  std::vector<std::string> keys;  // of an object, in the order of the file; none occurs twice
+  std::vector<std::string> keys;  // of an object, in the order of the file; no key occurs twice
   std::vector<JsonValue> items;   // of an array or an object
-  std::int64_t byte = 0;          // where the file was read when the value was seen
+  std::int64_t byte = 0;          // the parser's position in the file when it met the value
 };
 
-// Throws FormatError, which names `file` and the byte: the text is not JSON, a key occurs twice in
-// an object, an integer is beyond 63 bits, or more than 64 arrays and objects are nested.
+// Throws FormatError, which names `file` and the byte, if the text is not JSON, a key occurs twice
+// in an object, an integer is beyond 63 bits, or more than 64 arrays and objects are nested.
 HEED_API JsonValue parse_json(std::string_view text, const std::string& file);
 
-// A value and its place in a file, which its errors name: "f: at byte 12: model.unk_token is a
-// number, expected a string". It refers to the file's name and the value.
+// A value and its place in a file, for errors like "f: at byte 12: model.unk_token is a number,
+// expected a string". It refers to the file's name and the value, which must outlive it.
 class HEED_API JsonPart {
  public:
   JsonPart(const std::string& file, const JsonValue& value, std::string path = "")
@@ -40,16 +40,16 @@ class HEED_API JsonPart {
   const std::string& file() const noexcept { return *file_; }
   bool is(JsonKind kind) const noexcept { return value_->kind == kind; }
 
-  // These throw FormatError when the value is of another kind.
+  // Each of these throws FormatError if the value is of another kind.
   const std::string& string() const;
   bool boolean() const;
   std::int64_t integer() const;
-  double number() const;                // of an integer too
+  double number() const;                // also of an integer
   std::vector<JsonPart> items() const;  // of an array
 
-  // A member of an object; nothing when it is missing or null.
+  // A member of an object; nothing if it is missing or null.
   std::optional<JsonPart> find(std::string_view key) const;
-  // Throws FormatError when it is missing or null.
+  // A member of an object. Throws FormatError if it is missing or null.
   JsonPart at(std::string_view key) const;
   bool boolean_or(std::string_view key, bool otherwise) const;
   std::int64_t integer_or(std::string_view key, std::int64_t otherwise) const;

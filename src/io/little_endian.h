@@ -1,4 +1,4 @@
-// Little-endian integers in bytes.
+// Integers as little-endian bytes.
 #pragma once
 
 #include <cassert>
@@ -10,7 +10,7 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Reads fields one after another. The caller sees to it that they exist.
+// Reads fields in sequence. The caller ensures that the bytes exist.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -43,7 +43,7 @@ class FieldReader {
   std::span<const std::byte> bytes_;
 };
 
-// Writes fields one after another.
+// Writes fields in sequence.
 class FieldWriter {
  public:
   template <std::unsigned_integral T>

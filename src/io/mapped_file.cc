@@ -19,7 +19,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : name_(path.string())
 }
 
 MappedFile::~MappedFile() {
-  // The system's interface knows no const.
+  // munmap() takes no pointer to const.
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 

@@ -1,4 +1,4 @@
-// A file that is read where the operating system maps it.
+// A file that the operating system maps into memory.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// A regular file, mapped for reading: pages are read when they are touched. Touching what another
-// process has cut off meanwhile ends the program (SIGBUS).
+// A regular file, mapped for reading: pages are read on first access. If another process shortens
+// the file, access beyond its new end terminates the program (SIGBUS).
 class MappedFile {
  public:
-  // Throws IoError when the path names no regular file, an empty one, or one that cannot be read.
+  // Throws IoError if the path names no regular file, an empty one, or one that cannot be read.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // What messages call it: the path.
+  // The name in error messages: the path.
   const std::string& name() const noexcept { return name_; }
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
 

@@ -19,7 +19,7 @@ namespace io {
 
 namespace {
 
-// The file's bytes up to its header's text: magic, version, length.
+// Reads the bytes before the header's text: magic, version, length.
 std::int64_t read_header_length(ByteStream& stream) {
   std::array<std::byte, 8> prefix{};
   if (stream.remaining() < 10) {

@@ -15,7 +15,8 @@ namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
-// Why dtypes of some kinds are not read; the rest have no reason but that heed has no use for them.
+// The reason why dtypes of this kind are not read. For other kinds heed merely has no use; there
+// the text lists the dtypes that it reads.
 std::string_view reason_to_refuse(char kind) {
   switch (kind) {
     case 'O':
@@ -33,7 +34,7 @@ std::string_view reason_to_refuse(char kind) {
   }
 }
 
-// A recursive-descent parser of the Python literals that a header is made of.
+// A recursive-descent parser of the Python literals in a header.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& file, std::int64_t offset)
@@ -154,7 +155,7 @@ class HeaderParser {
     fail(at_, "expected True or False in the header");
   }
 
-  // Python 2 wrote 3L for a long 3.
+  // Python 2 wrote a long 3 as 3L.
   std::int64_t parse_integer() {
     skip_spaces();
     const char* const begin = text_.data() + at_;

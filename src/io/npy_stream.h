@@ -1,4 +1,4 @@
-// Arrays from and to a stream of bytes: the part that .npy files and members of .npz files share.
+// Reads and writes arrays as streams of bytes, for .npy files and the members of .npz files.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Reads one array that takes up all of `stream`. Throws FormatError when it does not.
+// Reads one array that fills `stream`. Throws FormatError if it does not.
 AnyTensor read_npy_stream(ByteStream& stream);
 
-// Give the bytes of a .npy and of a .npz file to `sink`.
+// Pass the bytes of a .npy file and of a .npz file to `sink`.
 HEED_API void write_npy_stream(const AnyView& array, const ByteSink& sink);
 HEED_API void write_npz_stream(const std::map<std::string, AnyView>& arrays,
                                NpzCompression compression, const ByteSink& sink);

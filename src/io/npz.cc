@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kNpySuffix = ".npy";
 
-// Before anything is inflated: what the members declare is all they will be allowed to become.
+// Checks the declared sizes before anything is inflated: no member may grow beyond its own.
 void check_inflated_bytes(const ByteSource& archive, const zip::Directory& directory,
                           std::int64_t max_inflated_bytes) {
   std::int64_t left = max_inflated_bytes;
@@ -65,7 +65,7 @@ std::map<std::string, AnyTensor> read_archive(ByteSource& archive,
   return arrays;
 }
 
-// Deflates what is put in; the result, without a zlib header, grows in memory.
+// Deflates its input; the result, without a zlib header, grows in memory.
 class Deflater {
  public:
   Deflater() {
@@ -95,7 +95,7 @@ class Deflater {
 
  private:
   void run(std::span<const std::byte> bytes, int flush) {
-    // zlib does not write to its input; the type is from before const.
+    // zlib does not write to its input, although its pointer is not const.
     zlib_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
     zlib_.avail_in = static_cast<uInt>(bytes.size());
     do {
@@ -112,13 +112,13 @@ class Deflater {
   std::array<std::byte, 1 << 16> buffer_{};
 };
 
-// Writes the members one after another and keeps the directory.
+// Writes the members in sequence and keeps the directory.
 class ArchiveWriter {
  public:
   ArchiveWriter(const ByteSink& sink, NpzCompression compression)
       : sink_(sink), compression_(compression) {}
 
-  // An array is gone through before its header is written: the header holds its CRC and sizes.
+  // Reads an array twice: its header, which comes first, holds its CRC and sizes.
   void add(const std::string& name, const AnyView& array) {
     zip::Entry entry;
     entry.name = name + std::string(kNpySuffix);

@@ -1,4 +1,4 @@
-// JSON that comes from elsewhere: files, and requests to `heed serve`.
+// JSON from outside: files, and requests to `heed serve`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,11 +8,11 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// What is copied or printed is gone through by recursion, which this many levels do not overflow.
+// Copying and printing recurse; this many levels do not overflow the stack.
 inline constexpr int kMaxJsonDepth = 32;
 
-// The value, or one for which is_discarded() holds where the text is not JSON, holds a number that
-// a double cannot hold, or nests deeper than kMaxJsonDepth.
+// Returns the value. is_discarded() is true for it if the text is not JSON, holds a number that a
+// double cannot hold, or nests deeper than kMaxJsonDepth.
 HEED_API nlohmann::json parse_json(std::string_view text);
 
 }}}  // namespace heed::v0::io

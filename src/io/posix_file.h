@@ -1,4 +1,4 @@
-// A file descriptor that closes itself, and the operating system's refusals as IoError.
+// A file descriptor that closes itself, and errors of the operating system as IoError.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,14 +14,14 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// Throws e.g. "cannot read 'q.npy': No such file or directory".
+// Throws an IoError such as "cannot read 'q.npy': No such file or directory".
 [[noreturn]] inline void throw_io_error(std::string_view action, const std::filesystem::path& path,
                                         int error) {
   throw IoError(fmt::format("cannot {} '{}': {}", action, path.string(),
                             std::generic_category().message(error)));
 }
 
-// A system call would read the path up to a NUL, and so another file.
+// Throws if the path holds a NUL: a system call would stop there and use another file.
 inline void check_path(std::string_view action, const std::filesystem::path& path) {
   const std::size_t length = path.native().find('\0');
   if (length == std::string::npos) return;

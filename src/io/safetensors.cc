@@ -24,7 +24,7 @@ namespace {
 using io::ElementType;
 using io::kSafetensorsPrefix;
 
-// Elements go between file and memory as they are.
+// Elements are copied between file and memory unchanged.
 static_assert(std::endian::native == std::endian::little);
 
 Safetensors read_file(io::ByteSource& file) {
@@ -59,7 +59,7 @@ using NamedView = std::pair<const std::string, AnyView>;
 
 const ElementType& type_of(const AnyView& view) { return io::kElementTypes[view.index()]; }
 
-// In the order in which they are written.
+// The tensors in the order in which they are written.
 std::vector<const NamedView*> in_order(const std::map<std::string, AnyView>& tensors) {
   std::vector<const NamedView*> result;
   for (const NamedView& named : tensors) {

@@ -20,8 +20,8 @@ namespace heed { inline namespace v0 { namespace io {
 
 namespace {
 
-// Follows the parser's events, so that a name that occurs twice is seen, and nothing is built that
-// is not part of a header, however deep it is nested.
+// Follows the parser's events, so that duplicate names are noticed and nothing outside a header is
+// built, however deep the text is nested.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(const std::string& file, const std::int64_t& taken) : file_(file), taken_(taken) {}
@@ -192,7 +192,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::int64_t> numbers_;
 };
 
-// The tensors in the order of their bytes must follow each other, from the first byte to the last.
+// Checks that the tensors, in the order of their bytes, follow each other from the first byte to
+// the last.
 void check_tiling(const SafetensorsHeader& header, const std::string& file, std::int64_t data_begin,
                   std::int64_t data_bytes) {
   using Named = std::pair<const std::string, SafetensorsEntry>;
@@ -256,7 +257,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
   if (text.empty() || text.front() != '{') {
     throw FormatError(file, kSafetensorsPrefix, "the header does not begin with '{'");
   }
-  // The parser takes it for the end of its input.
+  // The parser takes a NUL for the end of its input.
   const std::size_t nul = text.find('\0');
   if (nul != std::string_view::npos) {
     throw FormatError(file, kSafetensorsPrefix + static_cast<std::int64_t>(nul),

@@ -1,4 +1,4 @@
-// The header of a safetensors file: what the bytes after it are.
+// The header of a safetensors file, which describes the bytes after it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// The name of the entry that is no tensor.
+// The name of the entry that is not a tensor.
 inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
 
-// The bytes before the header: its length.
+// The number of bytes before the header; they hold its length.
 inline constexpr std::int64_t kSafetensorsPrefix = 8;
 
 struct SafetensorsEntry {
@@ -30,13 +30,13 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// The text of a file's header. Throws FormatError when the file is too short for it, or it is
-// longer than kMaxSafetensorsHeaderBytes.
+// Reads the text of a file's header. Throws FormatError if the file is too short for it or the
+// header is longer than kMaxSafetensorsHeaderBytes.
 std::string read_safetensors_header(ByteSource& file);
 
-// Reads a header that is followed by `data_bytes` bytes. Every entry's elements take exactly the
-// bytes between its offsets, and the entries' bytes are those that follow, each once. `file` is for
-// the FormatError thrown when it is anything else.
+// Parses a header that is followed by `data_bytes` bytes. Throws FormatError, which names `file`,
+// unless the elements of every entry take exactly the bytes between its offsets and the entries
+// together cover the data, each byte once.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file,
                                            std::int64_t data_bytes);
 

@@ -25,13 +25,13 @@ constexpr std::string_view kBeginning = ".heed-";
 constexpr std::string_view kTemporary = ".tmp";
 constexpr std::string_view kOld = ".old";
 constexpr std::size_t kDigits = 16;
-// Of a file whose old contents are kept, for kBeginning, digits, '-' and kOld stand around it.
+// The longest NAME whose old contents can be kept as kBeginning, digits, '-', NAME, kOld.
 constexpr std::size_t kLongestName = NAME_MAX - kBeginning.size() - kDigits - 1 - kOld.size();
 constexpr mode_t kOwnerOnly = 0600;
 
 [[noreturn]] void throw_system_error() { throw std::system_error(errno, std::generic_category()); }
 
-// Whether random_name() may have made it with this ending.
+// True if random_name() may have made the name, with this ending.
 bool is_random_name(std::string_view name, std::string_view ending) {
   return name.size() == kBeginning.size() + kDigits + ending.size() &&
          name.substr(0, kBeginning.size()) == kBeginning &&
@@ -39,28 +39,28 @@ bool is_random_name(std::string_view name, std::string_view ending) {
          name.substr(kBeginning.size(), kDigits).find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-// Whoever needs a file holds its lock for as long as the process lives: one whose lock can be had
-// is nobody's.
+// True if no process needs the file: a process that needs a file holds its lock for as long as it
+// runs.
 bool is_free(const FileDescriptor& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
 
-// A regular file of this user that no process has open.
+// True for a regular file of this user that no process needs.
 bool is_left_over(const FileDescriptor& file) {
   struct stat status {};
   return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
          status.st_uid == ::geteuid() && is_free(file);
 }
 
-// Locks a new file for as long as it is open. Another process may have swept it between its making
-// and its lock: then false, and it has no name any more.
+// Locks a new file for as long as it is open. Returns false if another process swept the file
+// between its creation and its lock, so that it no longer has a name.
 bool lock_new(const FileDescriptor& file) {
-  ::flock(file.get(), LOCK_EX);  // where it cannot be locked, sweeping cannot lock it either
+  ::flock(file.get(), LOCK_EX);  // if it cannot be locked, sweeping cannot lock it either
   struct stat status {};
   return ::fstat(file.get(), &status) != 0 || status.st_nlink > 0;
 }
 
 using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
 
-// Removes the files of these names that `is_garbage` accepts.
+// Removes the files with these names that `is_garbage` accepts.
 template <class IsGarbage>
 void sweep(const Folder& folder, std::string_view ending, const IsGarbage& is_garbage) noexcept {
   const int at = ::dirfd(folder.get());
@@ -72,7 +72,7 @@ void sweep(const Folder& folder, std::string_view ending, const IsGarbage& is_ga
   }
 }
 
-// Whether this process has not swept the folder just before: folders are large, saves frequent.
+// True unless this process swept the same folder last: folders are large and saves frequent.
 bool is_another_folder(int folder) {
   static std::atomic<std::uint64_t> last{0};
   struct stat status {};

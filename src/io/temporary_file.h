@@ -1,4 +1,4 @@
-// Files under names that nobody can foresee, and what killed processes have left of them.
+// Files with unpredictable names, and the removal of those that killed processes left.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@ namespace heed { inline namespace v0 { namespace io {
 // ".heed-" and 16 hexadecimal digits drawn by the system, then `ending`.
 std::string random_name(std::string_view ending);
 
-// "-NAME.old" for a file NAME: with random_name() the name under which what stood at `path` is kept
-// until all files that belong together are in place. It says to whom it belongs: after a kill a
-// person can put it back, and the next save of `path` removes it. Of a NAME that is too long the
-// end is a hash.
+// Returns "-NAME.old" for a file NAME. With random_name() it is the name under which the old
+// contents of `path` are kept until all files that belong together are in place. It shows the
+// owner: after a kill a person can restore the file, and the next save of `path` removes it. If
+// NAME is too long, its end is replaced by a hash.
 std::string old_ending(const std::filesystem::path& path);
 
-// A new file in a folder, `.heed-*.tmp`, that its owner alone may read and write. Somebody who may
-// write into the folder can neither foresee its name nor have a link followed that stands there.
-// While it is open it is locked: that is how sweep_temporary_files() knows that it is in use.
+// A new file `.heed-*.tmp` in a folder; only its owner may read and write it. Another user of the
+// folder can neither predict its name nor plant a link in its place. It is locked while it is open,
+// so that sweep_temporary_files() sees that it is in use.
 class TemporaryFile {
  public:
   // Throws std::system_error when the system refuses.
@@ -30,7 +30,7 @@ class TemporaryFile {
   ~TemporaryFile();  // removes it, unless it was renamed
 
   int descriptor() const { return file_.get(); }
-  // Gives it its name. Throws std::system_error; it keeps its old one then.
+  // Renames the file to `path`. If it throws std::system_error, the file keeps its old name.
   void rename(const std::filesystem::path& path);
 
  private:
@@ -38,13 +38,12 @@ class TemporaryFile {
   FileDescriptor file_;
 };
 
-// Removes temporary files of this user from a folder that no process has open. What cannot be
-// looked at, or be locked, is left alone. Does nothing where the folder is the one that this
-// process swept last.
+// Removes this user's temporary files that no process has open from a folder. Files that cannot be
+// examined or locked are left alone. Does nothing if this process swept the same folder last.
 void sweep_temporary_files(const std::filesystem::path& folder) noexcept;
 
-// Removes the files that random_name(ending) named and on which nobody holds a lock: called once
-// what they were kept for is replaced for good.
+// Removes the files that random_name(ending) named and that no process has locked. Called once the
+// files that they were kept for have been replaced for good.
 void sweep_old_files(const std::filesystem::path& folder, std::string_view ending) noexcept;
 
 }}}  // namespace heed::v0::io

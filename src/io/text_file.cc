@@ -29,7 +29,7 @@ void check_text_size(std::int64_t size, const std::filesystem::path& path) {
   }
 }
 
-// All that is left of an open file, of which `size` bytes are expected.
+// Reads the rest of an open file, of which `size` bytes are expected.
 std::string read_to_end(int file, std::size_t size, const std::filesystem::path& path) {
   std::string text;
   text.reserve(size);

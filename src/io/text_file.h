@@ -1,4 +1,4 @@
-// Files of text, read whole.
+// Files of text, read as a whole.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// A text that is read whole is no longer than this.
+// The longest text that is read as a whole.
 inline constexpr std::int64_t kMaxTextBytes = std::int64_t{1} << 30;
 
-// Of a file or a pipe. Throws IoError when it is something else (/dev/zero has no end), has more
+// Reads a file or a pipe. Throws IoError if it is something else (/dev/zero has no end), has more
 // than kMaxTextBytes or cannot be read.
 HEED_API std::string read_text_file(const std::filesystem::path& path);
 
-// Of standard input, until it ends. Throws IoError when it has more than kMaxTextBytes or cannot be
+// Reads standard input to its end. Throws IoError if it has more than kMaxTextBytes or cannot be
 // read.
 HEED_API std::string read_standard_input();
 
-// Of a regular file, as it lies in a model's folder: never waits for a pipe. Throws FormatError
-// when it has more than `max_bytes`, naming `kind`, what such files are ("an index"); IoError when
-// it is no regular file or cannot be read.
+// Reads a regular file of a model's folder; never waits for a pipe. Throws FormatError if it has
+// more than `max_bytes`, naming the `kind` of file ("an index"), and IoError if it is no regular
+// file or cannot be read.
 HEED_API std::string read_whole_file(const std::filesystem::path& path, std::string_view kind,
                                      std::int64_t max_bytes = kMaxTextBytes);
 
-// Tells one text from another: FNV-1a of 64 bits, in hexadecimal.
+// A checksum that identifies a text: 64-bit FNV-1a, in hexadecimal.
 HEED_API std::string checksum(std::string_view text);
 
 }}}  // namespace heed::v0::io

@@ -12,12 +12,12 @@ namespace heed { inline namespace v0 { namespace io::zip {
 
 namespace {
 
-// Where the end records say the central directory is.
+// The place of the central directory, from the end records.
 struct End {
   std::uint64_t count = 0;
   std::uint64_t size = 0;
   std::uint64_t offset = 0;
-  std::int64_t begin = 0;  // of the first end record: the directory must end here
+  std::int64_t begin = 0;  // of the first end record; the directory must end here
 };
 
 std::vector<std::byte> read_bytes(ByteSource& archive, std::int64_t offset, std::int64_t size) {
@@ -26,8 +26,8 @@ std::vector<std::byte> read_bytes(ByteSource& archive, std::int64_t offset, std:
   return bytes;
 }
 
-// The end record in its 32-bit form. An archive comment would follow it; writers of arrays leave
-// none, and without one the record stands at exactly one place.
+// Reads the end record in its 32-bit form. An archive comment would follow it; writers of arrays
+// write none, and then the record has exactly one possible place.
 End read_end32(ByteSource& archive) {
   const std::int64_t begin = archive.size() - kEndSize;
   if (begin < 0) {
@@ -61,7 +61,7 @@ bool agrees(std::uint64_t narrow, std::uint64_t see64, std::uint64_t wide) {
   return narrow == see64 || narrow == wide;
 }
 
-// Replaces `end` by its 64-bit form where the archive has one.
+// Returns the 64-bit end record if the archive has one, otherwise `end`.
 End read_end64(ByteSource& archive, const End& end) {
   const std::int64_t locator_at = end.begin - kEnd64LocatorSize;
   const std::int64_t begin = locator_at - kEnd64Size;
@@ -100,7 +100,7 @@ End read_end64(ByteSource& archive, const End& end) {
   return wide;
 }
 
-// Reads the records of the central directory one by one.
+// Reads the records of the central directory in sequence.
 class DirectoryReader {
  public:
   DirectoryReader(ByteSource& archive, std::int64_t begin, std::span<const std::byte> bytes)
@@ -193,7 +193,7 @@ class DirectoryReader {
     if (method == Method::kStored && size != stored_size) {
       fail(fmt::format("stored in {} bytes but {} bytes long", stored_size, size));
     }
-    // Two bits of deflate copy at most 258 bytes: a byte never becomes more than 1032.
+    // Two bits of deflated data copy at most 258 bytes, so one byte becomes at most 1032.
     constexpr std::uint64_t kMaxRatio = 1032;
     if (size / kMaxRatio > stored_size) {
       fail(fmt::format("{} deflated bytes cannot inflate to {}", stored_size, size));
@@ -215,8 +215,8 @@ class DirectoryReader {
   std::size_t size_;
   FieldReader fields_;
   std::set<std::string> names_;
-  std::int64_t record_ = 0;  // of the record being read, for errors
-  std::string name_;         // of the member it describes, where known
+  std::int64_t record_ = 0;  // the record being read, for errors
+  std::string name_;         // the member of the record, if known
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The records of a zip archive, as far as .npz files need them.
-// Source: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3 to 4.5
+// The records of a zip archive, as far as .npz files need them. Source:
+// https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3 to 4.5
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ inline constexpr std::uint32_t kEndSignature = 0x06054b50;
 inline constexpr std::uint32_t kEnd64Signature = 0x06064b50;
 inline constexpr std::uint32_t kEnd64LocatorSignature = 0x07064b50;
 
-// Bytes of the records without names, extra fields and comments.
+// The bytes of the records without names, extra fields and comments.
 inline constexpr std::int64_t kLocalSize = 30;
 inline constexpr std::int64_t kCentralSize = 46;
 inline constexpr std::int64_t kEndSize = 22;
 inline constexpr std::int64_t kEnd64Size = 56;
 inline constexpr std::int64_t kEnd64LocatorSize = 20;
 
-// A field of 16 or 32 bits with this value says: see the zip64 record.
+// A field of 16 or 32 bits with this value refers to the zip64 record.
 inline constexpr std::uint16_t kSee64Short = 0xffff;
 inline constexpr std::uint32_t kSee64 = 0xffffffff;
 inline constexpr std::uint16_t kZip64Extra = 0x0001;
@@ -32,12 +32,12 @@ inline constexpr std::uint16_t kZip64Extra = 0x0001;
 inline constexpr std::uint16_t kEncryptedFlag = 1U << 0U;
 inline constexpr std::uint16_t kDescriptorFlag = 1U << 3U;
 inline constexpr std::uint16_t kUtf8Flag = 1U << 11U;
-// Bits 1 and 2 tell how hard the compressor tried.
+// Bits 1 and 2 give the compressor's effort.
 inline constexpr std::uint16_t kKnownFlags = 3U << 1U | kDescriptorFlag | kUtf8Flag;
 
 enum class Method : std::uint16_t { kStored = 0, kDeflated = 8 };
 
-// A member, as the central directory describes it.
+// A member, as described in the central directory.
 struct Entry {
   std::string name;
   std::uint16_t flags = 0;
@@ -49,7 +49,7 @@ struct Entry {
   std::int64_t data_offset = 0;   // of the first stored byte
 };
 
-// What is wrong with a member's name, or "" when nothing is: it must be a relative path in UTF-8
+// The error in a member's name, or "" if there is none. The name must be a relative path in UTF-8
 // with '/' between its parts that stays below the folder it would be unpacked in.
 std::string_view name_problem(std::string_view name);
 

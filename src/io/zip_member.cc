@@ -150,7 +150,7 @@ class MemberStream::Inflater {
     }
   }
 
-  // All of the input makes up all of the output.
+  // Checks that the whole input makes up the whole output.
   void finish() {
     std::array<std::byte, 1> more{};
     if (inflate_some(more) != 0) fail(archive_, entry_, "inflates to more bytes than it declares");
@@ -160,7 +160,7 @@ class MemberStream::Inflater {
   }
 
  private:
-  // Returns how many bytes came out; 0 when the deflated data has ended.
+  // Returns the number of bytes written to `out`; 0 at the end of the deflated data.
   std::size_t inflate_some(std::span<std::byte> out) {
     constexpr std::size_t kMaxOutput = 1 << 30;  // zlib counts in 32 bits
     out = out.first(std::min(out.size(), kMaxOutput));
@@ -177,7 +177,7 @@ class MemberStream::Inflater {
     return out.size() - zlib_.avail_out;
   }
 
-  // Leaves the input empty when there is no more: zlib may still hold output back.
+  // Leaves the input empty at its end: zlib may still hold back output.
   void refill() {
     const auto count = static_cast<std::size_t>(
         std::min<std::int64_t>(input_end() - next_, static_cast<std::int64_t>(input_.size())));
@@ -191,7 +191,7 @@ class MemberStream::Inflater {
 
   ByteSource& archive_;
   const Entry& entry_;
-  std::int64_t next_;  // of the archive's bytes to feed
+  std::int64_t next_;  // position in the archive of the next bytes to read
   z_stream zlib_{};
   bool has_ended_ = false;
   std::array<std::byte, 1 << 16> input_{};

@@ -8,7 +8,7 @@ namespace heed { inline namespace v0 { namespace io::zip {
 
 namespace {
 
-// Whether `name` is UTF-8 without the control characters that could steer a terminal.
+// True if `name` is UTF-8 without control characters, which could control a terminal.
 bool is_plain_utf8(std::string_view name) {
   const auto* next = reinterpret_cast<const utf8proc_uint8_t*>(name.data());
   auto remaining = static_cast<utf8proc_ssize_t>(name.size());

@@ -1,4 +1,4 @@
-// Reading zip archives that may be hostile.
+// Reads zip archives, which may be hostile.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace heed { inline namespace v0 { namespace io::zip {
 // The central directory.
 struct Directory {
   std::vector<Entry> entries;
-  std::int64_t begin = 0;  // its first byte in the archive; the members lie before it
+  std::int64_t begin = 0;  // its first byte in the archive; the members are before it
 };
 
-// Reads the records at the archive's end. Throws FormatError when they are damaged, contradict each
-// other or describe a member that is refused: by its name, flags, method or impossible size.
+// Reads the records at the archive's end. Throws FormatError if they are damaged, contradict each
+// other or describe a member that is refused: for its name, flags, method or impossible size.
 Directory read_directory(ByteSource& archive);
 
-// Reads every local header, sets data_offset and throws FormatError unless the headers say what the
-// directory says and the members lie side by side, without gap or overlap, from the archive's first
+// Reads every local header and sets data_offset. Throws FormatError unless the headers agree with
+// the directory and the members follow each other, without gap or overlap, from the archive's first
 // byte to the directory.
 void locate_members(ByteSource& archive, Directory& directory);
 
-// The bytes of one member, inflated where needed. They are known to be right only after finish().
+// The bytes of one member, inflated where needed. They are verified only by finish().
 class MemberStream : public ByteStream {
  public:
   MemberStream(ByteSource& archive, const Entry& entry);
   ~MemberStream() override;
 
-  // Throws FormatError unless exactly the promised bytes came with the promised CRC.
+  // Throws FormatError unless exactly the declared number of bytes came, with the declared CRC.
   void finish();
 
  private:
@@ -45,9 +45,9 @@ class MemberStream : public ByteStream {
   std::uint32_t crc_ = 0;
 };
 
-// Takes the fields that are kSee64 from the zip64 extra field, where they stand in the given order.
-// Returns whether there is such a field. Throws FormatError at `byte` when the extra fields are
-// malformed or lack a value.
+// Replaces the fields that are kSee64 by values of the zip64 extra field, in the given order.
+// Returns true if this field exists. Throws FormatError at `byte` if the extra fields are malformed
+// or lack a value.
 bool resolve_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const> fields,
                    const ByteSource& archive, std::int64_t byte);
 

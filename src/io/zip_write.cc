@@ -9,10 +9,10 @@ namespace heed { inline namespace v0 { namespace io::zip {
 
 namespace {
 
-constexpr std::uint16_t kVersion = 20;    // what a reader must know for deflate
-constexpr std::uint16_t kVersion64 = 45;  // and for zip64
+constexpr std::uint16_t kVersion = 20;    // the version a reader needs for deflate
+constexpr std::uint16_t kVersion64 = 45;  // the version a reader needs for zip64
 constexpr std::uint16_t kMidnight = 0;
-constexpr std::uint16_t kFirstDay = 1U << 5U | 1U;  // 1980-01-01, the earliest there is
+constexpr std::uint16_t kFirstDay = 1U << 5U | 1U;  // 1980-01-01, the earliest date of the format
 constexpr std::uint16_t kUnix = 3U << 8U;
 constexpr std::uint32_t kOwnerReadsAndWrites = 0100644U << 16U;
 
@@ -26,7 +26,7 @@ std::uint16_t narrow_count(std::size_t count) {
   return count >= kSee64Short ? kSee64Short : static_cast<std::uint16_t>(count);
 }
 
-// The zip64 extra field of these values; empty when there is none.
+// The zip64 extra field of these values; empty if there are none.
 std::vector<std::byte> zip64_extra(std::initializer_list<std::int64_t> values) {
   FieldWriter extra;
   if (values.size() == 0) return extra.take();
@@ -39,7 +39,7 @@ std::span<const std::byte> name_bytes(const Entry& entry) {
   return std::as_bytes(std::span(entry.name));
 }
 
-// The fields that both headers share, from the flags to the length of the extra fields.
+// Adds the fields that both headers share, from the flags to the length of the extra fields.
 void add_common(FieldWriter& fields, const Entry& entry, bool sizes_in_extra,
                 std::size_t extra_size) {
   fields.add(entry.flags)
@@ -53,7 +53,7 @@ void add_common(FieldWriter& fields, const Entry& entry, bool sizes_in_extra,
       .add(static_cast<std::uint16_t>(extra_size));
 }
 
-// Both sizes move to the extra field together: local headers demand it.
+// True if either size exceeds 32 bits. Local headers demand both sizes in the extra field then.
 bool has_wide_size(const Entry& entry) {
   return needs_zip64(entry.size) || needs_zip64(entry.stored_size);
 }

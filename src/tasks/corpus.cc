@@ -26,7 +26,7 @@ void check_sequences(const char* task, const SequenceOptions& options) {
   }
 }
 
-// "abc" as "a b c"
+// Turns "abc" into "a b c".
 std::string spaced(const std::string& symbols) {
   return fmt::format("{}", fmt::join(symbols.begin(), symbols.end(), " "));
 }
@@ -54,7 +54,7 @@ constexpr Names kMonths{"January", "February", "March",     "April",   "May",   
 constexpr std::array<std::string_view, 7> kWeekdays{"Sunday",   "Monday", "Tuesday", "Wednesday",
                                                     "Thursday", "Friday", "Saturday"};
 
-// "rd" of 3
+// Returns "rd" for 3.
 const char* ordinal_ending(unsigned day) {
   if (day / 10 == 1) return "th";
   switch (day % 10) {

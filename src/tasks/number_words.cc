@@ -19,13 +19,13 @@ std::string word(const std::array<std::string_view, n>& words, std::int64_t inde
   return std::string(words[static_cast<std::size_t>(index)]);
 }
 
-// `left separator right`, or what there is of it.
+// Returns `left separator right`, or the only part that is not empty.
 std::string joined(const std::string& left, std::string_view separator, const std::string& right) {
   if (left.empty() || right.empty()) return left + right;
   return left + std::string(separator) + right;
 }
 
-// Nothing for 0 in all functions below.
+// All functions below return an empty text for 0.
 
 std::string english_below_1000(std::int64_t number) {
   static constexpr Words kWords{"",        "one",     "two",       "three",    "four",
@@ -67,7 +67,7 @@ std::string french_below_1000(std::int64_t number) {
   return french_below_100(number / 100) + (rest.empty() ? " cents" : " cent " + rest);
 }
 
-// How many thousands: vingt and cent take their s only at the end of a number.
+// A number of thousands: vingt and cent take their s only at the end of a number.
 std::string french_before_mille(std::int64_t number) {
   if (number == 1) return "";
   std::string words = french_below_1000(number);
@@ -82,7 +82,7 @@ std::string french(std::int64_t number) {
   return joined(thousands, " ", french_below_1000(number % 1000));
 }
 
-// The unit "one" is "eins" at the end of a number and "ein" before anything.
+// The unit "one" is "eins" at the end of a number, otherwise "ein".
 std::string german_below_1000(std::int64_t number, std::string_view one) {
   static constexpr Words kWords{"",         "ein",      "zwei",     "drei",     "vier",
                                 "fünf",     "sechs",    "sieben",   "acht",     "neun",

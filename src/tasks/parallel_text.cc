@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxLine = 10'000;
 constexpr std::int64_t kMaxFile = std::int64_t{4} << 30;
 
-// A text as lines. They are views into it, so it is neither copied nor moved.
+// A text and its lines. The lines are views of the text, so it is neither copied nor moved.
 struct Lines {
   explicit Lines(NamedText named) : name(std::move(named.name)), text(std::move(named.text)) {}
   Lines(const Lines&) = delete;

@@ -1,4 +1,4 @@
-// Parallel text that is in memory already.
+// Parallel text that is already in memory.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct NamedText {
   std::string text;
 };
 
-// What read_parallel_text makes of files with these names and contents.
+// Returns the corpus that read_parallel_text makes of files with these names and contents.
 Corpus parallel_corpus(NamedText source, NamedText target, std::uint64_t seed, Units units);
 
 }}}  // namespace heed::v0::tasks

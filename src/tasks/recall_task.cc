@@ -10,7 +10,7 @@ namespace heed { inline namespace v0 { namespace tasks {
 
 namespace {
 
-// The first `count` of 0, …, n − 1 in a random order, all of which are equally likely.
+// The first `count` numbers of a uniformly random permutation of 0, …, n − 1.
 std::vector<std::int64_t> draw_different(std::int64_t n, std::int64_t count,
                                          TorchGenerator& random) {
   std::vector<std::int64_t> numbers;

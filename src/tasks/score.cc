@@ -25,7 +25,7 @@ bool comes_before(std::span<const std::string> a, std::span<const std::string> b
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
 }
 
-// How often each sequence of n tokens is in the text.
+// The number of occurrences of each sequence of n tokens in the text.
 Counts count_ngrams(const Tokens& text, std::size_t n) {
   Counts counts(comes_before);
   for (std::size_t i = 0; i + n <= text.size(); ++i) {
@@ -50,7 +50,7 @@ void add_matches(const Tokens& hypothesis, const Tokens& reference, Matches& mat
   }
 }
 
-// Fills in precisions and score.
+// Computes precisions and score.
 void combine(const Matches& matches, const BleuOptions& options, Bleu& bleu) {
   double smoothed = 1;
   double log_sum = 0;

@@ -1,4 +1,4 @@
-// How a corpus is drawn and divided.
+// Draws a corpus and divides it into parts.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 
 namespace heed { inline namespace v0 { namespace tasks {
 
-// Whole numbers from a stream of their own, the same on every machine.
+// Whole numbers from a separate random stream, the same on every machine.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : generator_(seed) {}
@@ -51,13 +51,13 @@ inline std::int64_t checked_total(const char* task, const SplitSizes& sizes) {
   return sizes.train + sizes.validation + sizes.test;
 }
 
-// Different keys, in the order in which they were found.
+// Distinct keys, in the order in which they were found.
 template <class Key>
 class DifferentKeys {
  public:
   explicit DifferentKeys(std::int64_t wanted) : wanted_(wanted) {}
 
-  // Draws until all are there, or `patience` draws in a row found nothing new.
+  // Draws until all keys are found or `patience` draws in a row found no new key.
   template <class Draw>
   void draw(int patience, Draw draw_key) {
     for (int failures = 0; num_missing() > 0 && failures < patience;) {
@@ -74,7 +74,8 @@ class DifferentKeys {
   bool has(const Key& key) const { return seen_.count(key) != 0; }
   std::int64_t num_missing() const { return wanted_ - static_cast<std::int64_t>(keys_.size()); }
 
-  // In random order: the rare ones, which are found early, must not all end up in one part.
+  // Returns the keys in random order: the rare ones, which are found early, must not all end up in
+  // one part.
   std::vector<Key> shuffled(Draws& draws) && {
     draws.shuffle(keys_);
     return std::move(keys_);
@@ -92,7 +93,7 @@ class DifferentKeys {
                                     task, total, different));
 }
 
-// As many different keys as all parts have examples, in random order.
+// Distinct keys, as many as all parts have examples, in random order.
 template <class Key, class Draw>
 std::vector<Key> draw_keys(const char* task, const SplitSizes& sizes, Draws& draws, Draw draw) {
   constexpr int kPatience = 100'000;
@@ -103,8 +104,9 @@ std::vector<Key> draw_keys(const char* task, const SplitSizes& sizes, Draws& dra
   return std::move(keys).shuffled(draws);
 }
 
-// The same where keys are the numbers below `bound`. Once hardly a draw finds a new one, those that
-// are left are taken in random order: the last of a million would take minutes to be drawn.
+// Distinct keys below `bound`, as many as all parts have examples, in random order. Once a draw
+// rarely finds a new key, the remaining keys are taken in random order: drawing the last of a
+// million would take minutes.
 template <class Draw>
 std::vector<std::int64_t> draw_numbers(const char* task, const SplitSizes& sizes, Draws& draws,
                                        std::int64_t bound, Draw draw) {
@@ -125,7 +127,7 @@ std::vector<std::int64_t> draw_numbers(const char* task, const SplitSizes& sizes
   return std::move(keys).shuffled(draws);
 }
 
-// The first keys make the training set, and so on.
+// The first keys make the training set, the next ones the other parts.
 template <class Key, class Make>
 Corpus corpus_of(const std::vector<Key>& keys, const SplitSizes& sizes, Make make) {
   Corpus corpus;

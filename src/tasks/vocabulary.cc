@@ -22,10 +22,10 @@ namespace {
 constexpr std::string_view kFormat = "heed.vocabulary";
 constexpr int kVersion = 1;
 
-// Larger files are no vocabularies: 2²⁰ words of 100 bytes.
+// Larger files are not vocabularies: 2²⁰ words of 100 bytes.
 constexpr std::int64_t kMaxFileSize = std::int64_t{100} << 20;
 
-// Calls visit(token) for each part of a valid text, one after another.
+// Calls visit(token) for each part of a valid text, in order.
 template <class Visit>
 void for_each_unit(std::string_view text, Units units, const Visit& visit) {
   std::size_t begin = 0;
@@ -71,12 +71,12 @@ std::vector<std::string> by_frequency(std::span<const std::string> texts, Units 
 
 const char* name_of(Units units) { return units == Units::kWords ? "words" : "characters"; }
 
-// Takes from the text of a vocabulary what it is made of; members of other names are left out.
+// Reads the members of a vocabulary from its text; members with other names are ignored.
 class VocabularyReader : public io::JsonReader {
  public:
   explicit VocabularyReader(const std::string& file) : JsonReader(file), file_(file) {}
 
-  // Throws FormatError unless the text was a vocabulary's.
+  // Throws FormatError unless the text was that of a vocabulary.
   void check() const {
     if (format_ != kFormat) {
       fail(fmt::format("expected an object with \"format\": \"{}\"", kFormat));
@@ -137,7 +137,7 @@ class VocabularyReader : public io::JsonReader {
   bool end_array() override { return close(); }
 
  private:
-  static constexpr int kMembers = 1;  // the depth of the values with a name
+  static constexpr int kMembers = 1;  // the depth of named values
 
   [[noreturn]] void fail(const std::string& problem) const { throw FormatError(file_, 0, problem); }
 
@@ -160,13 +160,13 @@ class VocabularyReader : public io::JsonReader {
   }
 
   const std::string& file_;
-  int depth_ = 0;  // arrays and objects around what comes next
+  int depth_ = 0;  // the number of open arrays and objects
   std::set<std::string> names_;
-  std::string name_;  // of the member that is read
+  std::string name_;  // of the member being read
   std::string format_;
   double version_ = 0;
   std::string units_;
-  bool has_tokens_ = false;  // an array, of texts that are not empty so far
+  bool has_tokens_ = false;  // true for an array of texts, all non-empty so far
   std::vector<std::string> tokens_;
 };
 

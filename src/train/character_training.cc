@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kCharacterTask = "lm";
 
-// What a run is told apart by: the text as its characters say it.
+// Identifies a run's text by its characters.
 std::string checksum_of_text(const HeldOutText& text) {
   std::string all;
   for (const std::int32_t id : text.ids) all += text.characters[id];
@@ -55,7 +55,7 @@ nlohmann::json resumed_settings(const std::string& json, const RunFolder& folder
   return settings;
 }
 
-// What rank 0 has read, for all.
+// Returns the settings that rank 0 has read, on all ranks.
 std::string shared_settings_in(const RunFolder& folder, Communicator& ranks) {
   std::string text;
   run_on_all(ranks, [&] {

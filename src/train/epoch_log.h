@@ -1,4 +1,4 @@
-// Where epochs are written, a JSON object a line.
+// The log of epochs: one JSON object per line.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace heed { inline namespace v0 { namespace train {
 
 class EpochLog {
  public:
-  // Nowhere when the path is empty. A log that is there is replaced.
+  // An empty path writes nothing. An existing log is replaced.
   explicit EpochLog(const std::filesystem::path& path);
-  // Keeps the lines of the first `epochs` epochs: a run that was killed wrote some that it will
-  // write again.
+  // Keeps only the lines of the first `epochs` epochs: a killed run may have written later lines,
+  // which its resumption writes again.
   void keep(std::size_t epochs);
-  // Throws IoError when the file cannot be written.
+  // Throws IoError if the file cannot be written.
   void write(const nlohmann::json& line);
 
  private:

@@ -1,4 +1,4 @@
-// The settings of a run as they stand in its files: JSON.
+// The settings of a run in its files, as JSON.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,8 @@ HEED_API nlohmann::json to_json(const TrainingSettings& settings);
 HEED_API nlohmann::json to_json(const TranslationSettings& settings);
 HEED_API nlohmann::json to_json(const EpochResult& result);
 
-// What `file` says, checked. Throw std::runtime_error naming it when it is none of ours.
+// Read and check settings. Throw std::runtime_error, which names `file`, if it holds none of
+// heed's.
 HEED_API TrainingSettings training_settings(const nlohmann::json& json,
                                             const std::filesystem::path& file, SettingNames names);
 HEED_API TranslationSettings translation_settings(const nlohmann::json& json,

@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 { namespace train {
 
 namespace {
 
-// Sequences of `length` tokens and the tokens after each, from the given places.
+// The sequences of `length` tokens at the given places, each with its next tokens.
 tasks::TokenBatch batch_at(Ids text, std::span<const std::int64_t> places, std::int64_t length) {
   const Shape shape{static_cast<std::int64_t>(places.size()), length};
   tasks::TokenBatch batch{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
@@ -34,7 +34,7 @@ Tensor<std::int64_t> random_places(Ids text, std::int64_t batch, std::int64_t le
   return default_generator().randint(0, last, {batch});
 }
 
-// loss_over() by the losses of single sequences.
+// Implements loss_over() with a function for the loss of single sequences.
 template <class LossOf>
 std::optional<TextLoss> mean_over(models::CausalTransformer& model, Ids text, std::int64_t length,
                                   const LossOf& loss_of) {

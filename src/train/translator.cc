@@ -64,7 +64,7 @@ nn::SourceAttention source_attention(const std::string& name) {
   return name == "general" ? nn::SourceAttention::kGeneral : nn::SourceAttention::kConcat;
 }
 
-// A vocabulary of a folder, which must be the one that the model was trained with.
+// Loads a vocabulary of a folder, which must be the one that the model was trained with.
 tasks::Vocabulary load_vocabulary(const fs::path& path, const std::string& expected) {
   tasks::Vocabulary vocabulary = tasks::Vocabulary::load(path);
   if (io::checksum(vocabulary.to_json()) != expected) {
@@ -81,13 +81,13 @@ void check_length(const std::vector<std::int64_t>& ids, const std::string& text)
                                        ids.size(), kMaxTokens, text.substr(0, 40)));
 }
 
-// A file that describes a translator.
+// The name and the text of a file that describes a translator.
 struct DescribedFile {
   fs::path path;
   std::string text;
 };
 
-// Whether the file is there with this text: a run that ended before its first checkpoint left it.
+// True if the file exists with this text: a run that ended before its first checkpoint left it.
 bool is_there(const DescribedFile& file) {
   std::error_code error;
   return fs::is_regular_file(file.path, error) && io::read_text_file(file.path) == file.text;
@@ -163,7 +163,8 @@ Translator new_translator(const TranslationSettings& settings, const tasks::Corp
   const std::int64_t batches = (examples + training.batch - 1) / training.batch;
   training.steps = settings.epochs.epochs * batches;
   TranslatorSettings& model = result.settings.model;
-  // Half as long again as anything that was seen: what has not ended by then does not end.
+  // 1.5 times the longest sequence seen, plus 5: a translation that has not ended by then does not
+  // end.
   model.max_len = static_cast<std::int64_t>(longest + longest / 2) + 5;
   model.source_vocabulary = io::checksum(result.source.to_json());
   model.target_vocabulary = io::checksum(result.target.to_json());

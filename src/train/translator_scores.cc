@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kWrittenTogether = 64;
 
-// The pairs in the order of their sources' lengths, so that little of a batch is padding.
+// The pairs sorted by the length of their sources, so that little of a batch is padding.
 std::vector<std::size_t> by_length(const std::vector<nn::SequencePair>& pairs) {
   std::vector<std::size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), 0);

@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The best model so far: in the folder of a run, or else in memory.
+// The best model so far: in the folder of a run, otherwise in memory.
 class BestModel {
  public:
   BestModel(Translator& translator, const RunFolder& folder)
@@ -57,8 +57,8 @@ class BestModel {
   std::vector<Tensor<float>> parameters_;
 };
 
-// The batches of each epoch, which follow from the seed and the epoch's number alone, so that a
-// resumed run finds the same ones.
+// The batches of each epoch. They depend only on the seed and the epoch's number, so that a resumed
+// run gets the same ones.
 class EpochBatches {
  public:
   EpochBatches(std::vector<nn::SequencePair> pairs, const TrainingSettings& training)
@@ -81,7 +81,7 @@ class EpochBatches {
 
  private:
   void draw(std::int64_t epoch) {
-    constexpr std::uint64_t kPrime = 1'000'003;  // seeds of neighbouring runs stay apart
+    constexpr std::uint64_t kPrime = 1'000'003;  // keeps neighbouring seeds apart
     TorchGenerator random(training_.seed * kPrime + static_cast<std::uint64_t>(epoch) + 1);
     batches_ = nn::shuffled_batches(pairs_, training_.batch, random);
     epoch_ = epoch;
@@ -200,13 +200,13 @@ class EpochTraining final : public BetweenSteps {
   BestModel best_;
   EpochLog log_;
   TranslationRun run_;
-  double loss_sum_ = 0;  // over the targets of this epoch so far
+  double loss_sum_ = 0;  // over this epoch's targets so far
   std::int64_t num_targets_ = 0;
-  std::int64_t num_targets_now_ = 0;  // of the step that is being done
-  std::int64_t tokens_here_ = 0;      // of this epoch in this process
+  std::int64_t num_targets_now_ = 0;  // in the current step
+  std::int64_t tokens_here_ = 0;      // of this epoch, in this process
   Clock::time_point start_;
   bool has_started_ = false;
-  bool is_whole_ = false;  // whether this process began the epoch
+  bool is_whole_ = false;  // true if this process began the epoch
 };
 
 }  // namespace
