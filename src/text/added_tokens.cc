@@ -68,7 +68,7 @@ const AddedToken* AddedTokenFinder::longest(std::string_view text, std::size_t a
 std::vector<AddedMatch> AddedTokenFinder::find(std::string_view text, Passed passed) const {
   std::vector<AddedMatch> matches;
   std::size_t done = 0;
-  std::size_t spaces_end = 0;  // where the white space ends that a token took last
+  std::size_t spaces_end = 0;  // the end of the white space that a token took last
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
     const AddedToken* token =
@@ -82,12 +82,12 @@ std::vector<AddedMatch> AddedTokenFinder::find(std::string_view text, Passed pas
     at = skipped > 0 ? at + std::min(skipped, end - at) : end;
     if (skipped > 0 || (token->is_word && !is_between_words(text, span))) continue;
     if (token->strips_right) {
-      // Within white space that was walked through before, it ends where that did.
+      // Inside white space that was scanned before, the end is the same.
       if (span.end >= spaces_end) spaces_end = skip_spaces_right(text, span.end);
       span.end = spaces_end;
     }
     if (token->strips_left) span.begin = std::max(skip_spaces_left(text, span.begin, done), done);
-    if (span.begin >= span.end) continue;  // the token before it has taken all of it
+    if (span.begin >= span.end) continue;  // the previous token has taken all of it
     if (done < span.begin) matches.push_back({{done, span.begin}, nullptr});
     matches.push_back({span, token});
     done = span.end;

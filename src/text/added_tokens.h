@@ -1,4 +1,4 @@
-// Tokens that are found in a text before it is split, e.g. "<|im_end|>".
+// Tokens that are searched for in a text before it is split, e.g. "<|im_end|>".
 #pragma once
 
 #include <array>
@@ -18,43 +18,44 @@ struct AddedToken {
   std::string content;
   std::int64_t id = 0;
   bool is_special = false;
-  bool is_normalized = false;  // looked for in the normalised text, as its normalised content
-  bool is_word = false;        // only where no \w stands beside it
-  bool strips_left = false;    // white space before it is part of it
+  bool is_normalized = false;  // searched for in the normalised text, in its normalised form
+  bool is_word = false;        // only where no adjacent character is a \w
+  bool strips_left = false;    // takes the white space before it
   bool strips_right = false;
 };
 
-// A part of a text that is such a token, or one between them.
+// A part of a text: an added token, or the text between two of them.
 struct AddedMatch {
   Span span;
-  const AddedToken* token;  // nullptr: none
+  const AddedToken* token;  // nullptr: text without a token
 };
 
-// Finds the leftmost token, of those that begin there the longest, and so on behind it.
+// Finds added tokens from left to right, at each place the longest.
 class AddedTokenFinder {
  public:
-  // The longest content that is looked for, in bytes: a text is searched in as many steps a byte.
+  // The longest content of a token in bytes: each byte of a text takes up to this many steps.
   static constexpr std::size_t kLongest = 1024;
 
-  // `pattern` is what is looked for. The token must outlive the finder.
+  // Adds a token that is searched for as `pattern`. The token must outlive the finder.
   void add(const AddedToken& token, std::string_view pattern);
-  // How many bytes of a special token that stands there are passed over; 0: it is found.
+  // Returns the number of bytes to skip if a special token there must not be found, or 0 to accept
+  // the token.
   using Passed = FunctionRef<std::size_t(Span)>;
 
-  // All of a text, which is valid UTF-8, in its order. As in the library that writes these tokens,
-  // white space that a token takes may be the beginning of the next token, which then has it too,
-  // or has lost it if it takes the white space before it.
+  // Divides a whole text, which is valid UTF-8, in order. As in the library that writes these
+  // tokens, white space that a token takes may begin the next token. Then that token includes it
+  // too, unless it also takes the white space before it.
   std::vector<AddedMatch> find(std::string_view text, Passed passed) const;
 
  private:
   using Node = std::uint32_t;
 
-  // What begins at `at`: its token and its end; nullptr: none.
+  // The longest token that begins at `at`, and its end; nullptr if there is none.
   const AddedToken* longest(std::string_view text, std::size_t at, std::size_t& end) const;
 
   std::array<bool, 256> first_bytes_{};
   std::unordered_map<std::uint64_t, Node> children_;  // by node << 8 | byte
-  std::vector<const AddedToken*> tokens_{nullptr};    // that end at a node
+  std::vector<const AddedToken*> tokens_{nullptr};    // the token that ends at a node
 };
 
 }}}  // namespace heed::v0::text

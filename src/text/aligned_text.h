@@ -1,4 +1,4 @@
-// A text on its way to tokens, which knows where in the original each of its bytes comes from.
+// A text on its way to tokens, with the origin of each of its bytes in the original.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// Valid UTF-8.
+// A text in valid UTF-8.
 class AlignedText {
  public:
   AlignedText() = default;
-  // Bytes of the original, which begin there at `begin`.
+  // Bytes of the original, where they begin at `begin`.
   AlignedText(std::string_view bytes, std::size_t begin) : bytes_(bytes), begin_(begin) {}
 
   std::string_view bytes() const noexcept { return bytes_; }
   std::size_t size() const noexcept { return bytes_.size(); }
 
-  // The bytes of the original that byte `at` stands for.
+  // The bytes of the original that byte `at` comes from.
   TextRange origin(std::size_t at) const noexcept {
     if (!origins_.empty()) return origins_[at];
     const auto begin = static_cast<std::int64_t>(begin_ + at);
     return {begin, begin + 1};
   }
-  // Of begin ≤ i < end, which holds a byte at least.
+  // The origin of the bytes begin ≤ i < end, which must be at least one.
   TextRange origin(std::size_t begin, std::size_t end) const noexcept {
     return {origin(begin).begin, origin(end - 1).end};
   }
@@ -38,18 +38,18 @@ class AlignedText {
   friend class AlignedWriter;
 
   std::string bytes_;
-  std::vector<TextRange> origins_;  // one for each byte; none when they are the original's
+  std::vector<TextRange> origins_;  // one for each byte; empty if the bytes are the original's
   std::size_t begin_ = 0;
 };
 
-// Makes one aligned text of another, from its beginning to its end.
+// Writes a new aligned text from another, from beginning to end.
 class AlignedWriter {
  public:
   explicit AlignedWriter(const AlignedText& from);
 
-  // Bytes [begin, end) of the text as they are.
+  // Copies the bytes [begin, end) of the text.
   void copy(std::size_t begin, std::size_t end);
-  // Other bytes, all of which stand for `origin`.
+  // Adds other bytes, all with the same `origin`.
   void put(std::string_view bytes, TextRange origin);
   void put(char32_t value, TextRange origin);
 

@@ -7,7 +7,7 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-constexpr char32_t kEnd = 0x144;  // 256 bytes, of which 68 are moved to U+0100 …
+constexpr char32_t kEnd = 0x144;  // the end for 256 bytes, 68 of which are moved to U+0100 …
 
 struct ByteTable {
   std::array<std::string, 256> visible;

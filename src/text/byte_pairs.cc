@@ -18,8 +18,8 @@ std::uint64_t pair_of(std::int64_t first, std::int64_t second) {
 
 }  // namespace
 
-// The tokens of one piece while they are merged: a list, from which tokens are taken, and the
-// merges that are possible, best first.
+// The tokens of one piece during merging: a linked list of tokens, and a queue of possible merges,
+// best first.
 class BytePairs::Merging {
  public:
   Merging(const BytePairs& model, std::vector<PieceToken>& tokens)
@@ -55,7 +55,7 @@ class BytePairs::Merging {
   };
   struct Candidate {
     std::uint32_t rank;
-    std::size_t at;  // of the first of the two tokens: among equals the leftmost is best
+    std::size_t at;  // of the first of the two tokens; at equal rank the leftmost is best
     std::uint32_t made;
     bool operator>(const Candidate& other) const {
       return std::tie(rank, at) > std::tie(other.rank, other.at);
@@ -63,7 +63,7 @@ class BytePairs::Merging {
   };
   using Queue = std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>>;
 
-  // Whether the two tokens are still there.
+  // True if the two tokens are still there.
   bool is_possible(const Candidate& candidate) {
     const std::size_t after = links_[candidate.at].after;
     if (tokens_[candidate.at].id == kGone || after == kNone) return false;
@@ -102,7 +102,7 @@ BytePairs::BytePairs(const TokenTable& tokens, const std::vector<Merge>& merges,
     : tokens_(tokens), options_(options) {
   ranks_.reserve(merges.size());
   for (std::size_t i = 0; i < merges.size(); ++i) {
-    // Of merges that are listed twice the last one counts, as in the library that writes them.
+    // If a merge is listed twice the last one counts, as in the library that writes them.
     const std::int64_t rank =
         merges[i].rank == kByPlace ? static_cast<std::int64_t>(i) : merges[i].rank;
     ranks_[pair_of(merges[i].first, merges[i].second)] = {

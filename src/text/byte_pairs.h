@@ -1,5 +1,5 @@
-// Byte-pair encoding: of all neighbours in a piece those are merged first that the model learned to
-// merge first. Source: https://arxiv.org/abs/1508.07909
+// Byte-pair encoding: of all adjacent tokens in a piece, those that the model learned to merge
+// first are merged first. Source: https://arxiv.org/abs/1508.07909
 #pragma once
 
 #include <array>
@@ -16,20 +16,21 @@
 namespace heed { inline namespace v0 { namespace text {
 
 struct BytePairOptions {
-  std::optional<std::int64_t> unknown;  // of a character without a token; without it they go
-  bool fuses_unknown = false;           // unknown characters that follow each other are one
-  bool falls_back = false;              // unknown characters become the tokens <0x00> … <0xFF>
-  bool ignores_merges = false;          // a piece that is a token is that token
-  std::string prefix;                   // of the tokens of characters but the first of a piece
-  std::string suffix;                   // of the token of its last character
+  // for a character without a token; if absent, such characters are dropped
+  std::optional<std::int64_t> unknown;
+  bool fuses_unknown = false;   // consecutive unknown characters are one token
+  bool falls_back = false;      // unknown characters become the tokens <0x00> … <0xFF>
+  bool ignores_merges = false;  // a piece that is a token is that token
+  std::string prefix;           // of the tokens of all characters but the first of a piece
+  std::string suffix;           // of the token of the last character
 };
 
 class BytePairs : public Model {
  public:
   static constexpr std::int64_t kByPlace = -1;
 
-  // Two tokens and the token that they make. Merges of a lower rank are done first, of one rank
-  // those that stand leftmost; without a rank it is the place in the list.
+  // Two tokens and the token that they make. Merges of a lower rank come first; within a rank, the
+  // leftmost. Without a rank, it is the position in the list.
   struct Merge {
     std::int64_t first;
     std::int64_t second;
@@ -37,10 +38,10 @@ class BytePairs : public Model {
     std::int64_t rank = kByPlace;
   };
 
-  // `tokens` must outlive it.
+  // `tokens` must outlive this object.
   BytePairs(const TokenTable& tokens, const std::vector<Merge>& merges,
             const BytePairOptions& options);
-  // In O(n log n) of the bytes of a piece.
+  // Takes O(n log n) time for a piece of n bytes.
   void tokenize(std::string_view piece, std::vector<PieceToken>& tokens) const override;
 
  private:
@@ -59,7 +60,7 @@ class BytePairs : public Model {
   const TokenTable& tokens_;
   BytePairOptions options_;
   std::unordered_map<std::uint64_t, Rank> ranks_;  // by first << 32 | second
-  std::array<std::int64_t, 256> bytes_;            // of the tokens <0x00> … <0xFF>; -1: none
+  std::array<std::int64_t, 256> bytes_;            // of the tokens <0x00> … <0xFF>; -1 if missing
 };
 
 }}}  // namespace heed::v0::text

@@ -12,7 +12,7 @@ namespace heed { inline namespace v0 { namespace text {
 
 namespace {
 
-// Calls visit(character) for each of a valid text, one after another.
+// Calls visit(character) for each character of a valid text, in order.
 template <class Visit>
 void for_each_code_point(std::string_view text, const Visit& visit) {
   const auto is_continuation = [](char c) {
@@ -32,7 +32,7 @@ Characters::Characters(std::string_view text) {
   check_utf8("Characters", text);
   std::set<std::string_view> occurring;
   for_each_code_point(text, [&](std::string_view character) { occurring.insert(character); });
-  // UTF-8 sorts as its code points do.
+  // UTF-8 has the sort order of its code points.
   for (const std::string_view character : occurring) {
     ids_.emplace(character, static_cast<std::int32_t>(size()));
     characters_.emplace_back(character);

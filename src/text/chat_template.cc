@@ -14,7 +14,7 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-// Python's str.strip().
+// As Python's str.strip().
 std::string_view stripped(std::string_view text) {
   const auto is_blank = [](char32_t value) {
     return is_space(value) || (value >= 0x1C && value <= 0x1F);
@@ -53,7 +53,7 @@ void check_known(const char* function, const ChatTemplate& chat) {
   }
 }
 
-// The token that a template puts before all, if it begins so; the rest is left.
+// Removes a leading token bos_token from the template; false if there is none.
 bool takes_begin(std::string_view& jinja) {
   constexpr std::array<std::string_view, 4> kWays{"{{bos_token}}", "{{ bos_token }}",
                                                   "{{- bos_token }}", "{{- bos_token -}}"};

@@ -1,5 +1,5 @@
-// Templates of conversations. Files give them in Jinja, a programming language; heed knows whole
-// templates, as they were published, and renders these itself.
+// Chat templates. Files give them in Jinja, a programming language; heed recognises whole published
+// templates and renders them itself.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,20 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// How the messages of a conversation are written, one behind the other: before_role, the role,
-// before_content, the content, behind_content.
+// The format of a conversation. Each message is before_role, the role, before_content, the content,
+// behind_content.
 struct ChatFormat {
-  bool begins = false;                        // with the token that begins texts
-  std::optional<std::string> default_system;  // said first unless the conversation says another
+  bool begins = false;  // starts with the token that begins texts
+  // the first message, unless the conversation has a system message
+  std::optional<std::string> default_system;
   std::string before_role;
   std::string before_content;
   std::string behind_content;
-  bool trims = false;           // white space around contents goes
-  bool always_prompts = false;  // the answer's beginning stands at the end in any case
+  bool trims = false;           // strips white space around contents
+  bool always_prompts = false;  // always ends with the beginning of the answer
 };
 
-// Tokens that templates name.
+// Tokens that templates refer to.
 struct ChatTokens {
   std::string begin;  // bos_token
   std::string end;    // eos_token
@@ -34,23 +35,23 @@ struct ChatTokens {
 struct ChatTemplate {
   enum class Kind {
     kNone,     // the files have no template
-    kUnknown,  // one that heed does not know
+    kUnknown,  // the template is not one of those that heed knows
     kKnown,
   } kind = Kind::kNone;
-  std::string begin;  // the text before all
+  std::string begin;  // the text before the messages
   ChatFormat format;
-  std::string problem;  // why the template is not known
+  std::string problem;  // the reason why the template is not known
 };
 
-// A conversation as a text, and where in it the contents of messages stand.
+// A conversation as a text, and the places of the messages' contents in it.
 struct RenderedChat {
   std::string text;
-  std::vector<Span> contents;  // of those that are not empty, in their order
+  std::vector<Span> contents;  // of those that are not empty, in order
 };
 
 ChatTemplate recognise_template(std::string_view jinja, const ChatTokens& tokens);
 
-// Throws InvalidArgument, in the name of `function`, as Tokenizer::apply_chat_template() says.
+// Throws InvalidArgument, naming `function`, as Tokenizer::apply_chat_template() documents.
 RenderedChat render(const char* function, const ChatTemplate& chat,
                     std::span<const ChatMessage> messages, const ChatOptions& options);
 

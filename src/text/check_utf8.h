@@ -1,4 +1,4 @@
-// Texts that tokenizers take.
+// The check of a tokenizer's input.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// Throws InvalidArgument, in the name of `function`, when a text is not valid UTF-8.
+// Throws InvalidArgument, naming `function`, if the text is not valid UTF-8.
 inline void check_utf8(const char* function, std::string_view text) {
   if (const auto offset = unicode::find_invalid(text)) {
     throw InvalidArgument(fmt::format("{}: the text is not valid UTF-8 at byte {}, 0x{:02X}",

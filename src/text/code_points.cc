@@ -17,7 +17,7 @@ bool is_within(char32_t value, char32_t first, char32_t last) noexcept {
 
 bool is_ascii_letter(char32_t value) noexcept { return is_within(value | 0x20, 'a', 'z'); }
 
-// Symbols that Unicode counts as alphabetic: letters in circles and squares.
+// Symbols that are alphabetic in Unicode: letters in circles and squares.
 bool is_alphabetic_symbol(char32_t value) noexcept {
   return is_within(value, 0x24B6, 0x24E9) || is_within(value, 0x1F130, 0x1F149) ||
          is_within(value, 0x1F150, 0x1F169) || is_within(value, 0x1F170, 0x1F189);

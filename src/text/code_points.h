@@ -1,4 +1,4 @@
-// Characters of valid UTF-8 and their kinds, as tokenizers ask for them.
+// Characters of valid UTF-8 and their classes, as tokenizers use them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct Character {
   std::size_t size;  // in bytes of UTF-8
 };
 
-// The character that begins at `at`, where the text has one; the text is valid UTF-8.
+// The character that begins at byte `at` of a text in valid UTF-8.
 inline Character character_at(std::string_view text, std::size_t at) noexcept {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
@@ -35,16 +35,17 @@ std::size_t count_characters(std::string_view text) noexcept;
 void append_character(std::string& text, char32_t value);
 
 bool is_letter(char32_t value) noexcept;      // general category L
-bool is_number(char32_t value) noexcept;      // N
+bool is_number(char32_t value) noexcept;      // general category N
 bool is_space(char32_t value) noexcept;       // White_Space
-bool is_control(char32_t value) noexcept;     // C, without code points that are not assigned
-bool is_mark(char32_t value) noexcept;        // M
-bool is_nonspacing(char32_t value) noexcept;  // Mn
+bool is_control(char32_t value) noexcept;     // general category C, without unassigned code points
+bool is_mark(char32_t value) noexcept;        // general category M
+bool is_nonspacing(char32_t value) noexcept;  // general category Mn
 bool is_word_part(char32_t value) noexcept;   // \w of regular expressions
-// P, and the other visible characters of ASCII that are neither letters nor digits.
+// True for general category P and all other visible characters of ASCII that are neither letters
+// nor digits.
 bool is_punctuation(char32_t value) noexcept;
 
-// The lower case of one character, which may be two characters.
+// Appends the lower case of one character, which may be two characters.
 void append_lower(std::string& text, char32_t value);
 
 }}}  // namespace heed::v0::text

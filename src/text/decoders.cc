@@ -18,7 +18,7 @@ Decoder decoder_of(const Arguments&... arguments) {
   return {[arguments...] { return std::make_unique<Step>(arguments...); }};
 }
 
-// Knows each part as a whole.
+// A step that needs each part as a whole.
 class WholePartStep : public DecodeStep {
  public:
   void write(std::string_view bytes) final { part_ += bytes; }
@@ -55,7 +55,7 @@ class SpacingStep : public DecodeStep {
   }
 
   bool is_first_ = true;
-  bool has_begun_ = false;  // the part
+  bool has_begun_ = false;  // a byte of the current part was written
 };
 
 class WordPieceStep : public DecodeStep {
@@ -77,7 +77,7 @@ class WordPieceStep : public DecodeStep {
   }
 
  private:
-  // What the beginning of a part, of which enough is known, becomes.
+  // Passes on the beginning of a part, once enough of it is known.
   void decide() {
     const std::string_view begin = begin_;
     if (!is_first_ && begin.starts_with(prefix_)) {
@@ -119,7 +119,7 @@ class ByteLevelStep final : public WholePartStep {
   }
 };
 
-// The byte of "<0x0A>".
+// The byte that "<0x0A>" stands for.
 std::optional<char> byte_of(std::string_view token) {
   constexpr std::size_t kSize = 6;
   if (token.size() != kSize || !token.starts_with("<0x") || token.back() != '>') {
@@ -163,7 +163,7 @@ class ByteFallbackStep final : public WholePartStep {
   std::string bytes_;
 };
 
-// Tells where a pattern stands in each part, from left to right.
+// Finds a pattern in each part, from left to right.
 class LiteralStep : public DecodeStep {
  public:
   explicit LiteralStep(std::string pattern) : matcher_(std::move(pattern)) {}
@@ -177,7 +177,7 @@ class LiteralStep : public DecodeStep {
         state_ = 0;
         continue;
       }
-      // Of the bytes that were held back and this one, all but the last `after` are no match.
+      // Of the held-back bytes and this one, all but the last `after` belong to no match.
       const std::size_t count = state_ + 1 - after;
       if (count > 0) take_other(pattern.substr(0, std::min(count, state_)));
       if (count > state_) take_other({&byte, 1});
@@ -198,7 +198,7 @@ class LiteralStep : public DecodeStep {
   virtual void take_other(std::string_view bytes) = 0;
   virtual void take_end() = 0;
   const std::string& pattern() const noexcept { return matcher_.pattern(); }
-  std::string known_;  // of the part, to be handed on
+  std::string known_;  // bytes of the part that can be passed on
 
  private:
   void hand_on() {
@@ -251,11 +251,11 @@ class StrippingStep final : public LiteralStep {
 
  private:
   StripDecoder strip_;
-  std::int64_t left_;      // to be taken from the beginning of the part
-  std::int64_t held_ = 0;  // at its end, which may be the part's
+  std::int64_t left_;      // matches still to be removed at the beginning of the part
+  std::int64_t held_ = 0;  // trailing matches, held back because the part may end here
 };
 
-// In the order, and with the spelling, of the library that models are decoded with.
+// The order and spelling are those of the library that models are decoded with.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kEnglish{
     {{" .", "."},
      {" ?", "?"},

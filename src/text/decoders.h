@@ -1,7 +1,7 @@
-// Decoders: how tokens become a text again. Tokens come as parts, one after another. Each step
-// hands on, to the step behind it, parts that may be others; what leaves the last one is joined. A
-// step hands on what no later token can change as soon as it knows it, so that a text can be shown
-// while it is written.
+// Decoders, which turn tokens back into a text. Tokens arrive as parts, in sequence. Each step
+// passes parts, which it may change, to the next step; the output of the last step is concatenated.
+// A step passes bytes on as soon as no later token can change them, so that a text can be shown
+// while it is generated.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// What takes parts.
+// A receiver of parts.
 class PartSink {
  public:
   PartSink() = default;
@@ -21,14 +21,14 @@ class PartSink {
   PartSink(const PartSink&) = delete;
   PartSink& operator=(const PartSink&) = delete;
 
-  // More bytes of a part, which begins where the one before it ended.
+  // Receives more bytes of the current part, which begins after the end of the previous one.
   virtual void write(std::string_view bytes) = 0;
   virtual void end_part() = 0;
-  // No parts follow.
+  // The end: no more parts follow.
   virtual void finish() = 0;
 };
 
-// Hands everything on, unless it says otherwise.
+// Passes everything on; derived classes override what they change.
 class DecodeStep : public PartSink {
  public:
   void hand_on_to(PartSink& next) noexcept { next_ = &next; }
@@ -47,28 +47,29 @@ class DecodeStep : public PartSink {
   PartSink* next_ = nullptr;
 };
 
-// Steps in their order, each made anew for every text.
+// Factories of the steps, in order. Each text gets new steps.
 using Decoder = std::vector<std::function<std::unique_ptr<DecodeStep>()>>;
 
-// ' ' before each token but the first, unless it begins with `prefix`, which goes. `cleans` takes
-// spaces away that English does not have: "do n't ." → "don't."
+// Puts ' ' before each token but the first, unless it begins with `prefix`, which is removed.
+// `cleans` removes spaces that English does not have: "do n't ." → "don't."
 Decoder word_piece_decoder(const std::string& prefix, bool cleans);
 
-// The bytes of all tokens as one part. A token that is not written as such is taken as it is.
+// Decodes the bytes of all tokens into one part. A token that is not in the visible form is kept as
+// it is.
 Decoder byte_level_decoder();
 
-// Tokens like <0x0A> as bytes: those that follow each other are one part where they are valid
-// UTF-8, and else a replacement character each. Which of them, only the next other token tells.
+// Decodes tokens like <0x0A> as bytes. A run of them becomes one part if it is valid UTF-8,
+// otherwise one replacement character per byte. The run is decided only at the next other token.
 Decoder byte_fallback_decoder();
 
-// Every occurrence of `pattern`, not empty, in each part.
+// Replaces every occurrence of `pattern`, which is not empty, in each part by `content`.
 Decoder replacing_decoder(const std::string& pattern, const std::string& content);
 
-// All parts as one.
+// Joins all parts into one.
 Decoder fusing_decoder();
 
-// Without up to so many times `character`, not empty, at the beginning and at the end of each
-// part.
+// Removes up to `begin` occurrences of `character`, which is not empty, at the beginning of each
+// part and up to `end` at its end.
 struct StripDecoder {
   std::string character;
   std::int64_t begin = 0;
@@ -76,20 +77,20 @@ struct StripDecoder {
 };
 Decoder stripping_decoder(const StripDecoder& strip);
 
-// ' ' between all parts: what is done without a decoder.
+// Puts ' ' between all parts: the default without a decoder.
 Decoder spacing_decoder();
 
-// One behind the other.
+// Chains decoders.
 Decoder decoders_of(const std::vector<Decoder>& decoders);
 
-// A text that is decoded.
+// The decoding of one text.
 class Decoding {
  public:
   explicit Decoding(const Decoder& decoder);
 
   void add(std::string_view token);
   void finish() { first().finish(); }
-  // What is known of the text and was not taken yet.
+  // Returns the text that is final and was not taken yet.
   std::string take();
 
  private:
@@ -105,7 +106,7 @@ class Decoding {
   };
   PartSink& first() { return steps_.empty() ? static_cast<PartSink&>(*text_) : *steps_.front(); }
 
-  std::unique_ptr<Text> text_;  // stays where it is when this is moved
+  std::unique_ptr<Text> text_;  // keeps its address when this object is moved
   std::vector<std::unique_ptr<DecodeStep>> steps_;
 };
 

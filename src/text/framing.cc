@@ -7,9 +7,9 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-constexpr char32_t kVisibleSpace = 0x120;  // how byte-level tokens write ' '
+constexpr char32_t kVisibleSpace = 0x120;  // the form of ' ' in byte-level tokens
 
-// The bytes that a character of white space stands for, 0 of others.
+// The bytes that a character of white space stands for; 0 for others.
 std::int64_t space_size(Character character) {
   if (character.value == kVisibleSpace) return 1;
   return is_space(character.value) ? static_cast<std::int64_t>(character.size) : 0;
@@ -42,7 +42,7 @@ std::int64_t trailing_spaces(std::string_view token) {
 TextRange trimmed(TextRange range, std::string_view token, bool is_first,
                   const RangeTrimming& trimming) {
   std::int64_t leading = leading_spaces(token);
-  // A token that has fewer bytes in the text than it writes begins with a space that was added.
+  // A token that has fewer bytes in the text than characters begins with a space that was added.
   const auto written = static_cast<std::int64_t>(count_characters(token));
   const bool is_longer = range.end - range.begin < written;
   const bool is_added = is_longer || ((is_first || range.begin == 0) && leading == 1);

@@ -1,4 +1,4 @@
-// What a model expects around its texts: post-processors.
+// The tokens that a model expects around its texts (post-processors).
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// A text of the input, or a token beside it.
+// An input text, or a token around it.
 struct FramePart {
   enum class Kind { kFirstText, kSecondText, kToken } kind = Kind::kFirstText;
   std::int64_t id = 0;  // of a token
   std::int64_t type = 0;
 };
 
-// Takes white space off the ranges of tokens that begin or end with it.
+// Removes leading and trailing white space of tokens from their ranges.
 struct RangeTrimming {
-  bool adds_space = false;  // a space that was added before the text is not taken off
+  bool adds_space = false;  // a space that was added before the text is not removed
 };
 
 struct Framing {
   std::vector<FramePart> single{{}};
-  std::vector<FramePart> pair;  // empty: there is no form for two texts
+  std::vector<FramePart> pair;  // empty if there is no form for two texts
   std::optional<RangeTrimming> trimming;
 };
 
-// The range of a token that is written as `token`.
+// Returns the trimmed range of a token with the text `token`.
 TextRange trimmed(TextRange range, std::string_view token, bool is_first,
                   const RangeTrimming& trimming);
 
-// The texts with the tokens of the parts, or without them. `second` may be nullptr where no part is
+// Returns the texts with or without the tokens of `parts`. `second` may be nullptr if no part is
 // the second text.
 Encoding framed(const std::vector<FramePart>& parts, const Encoding& first, const Encoding* second,
                 bool adds_tokens);

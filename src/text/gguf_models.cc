@@ -27,13 +27,13 @@ constexpr ByteLevelSplit kBytesOnly{false, false};
   throw FormatError(keys.file().name(), 0, problem);
 }
 
-// What tokenizer.ggml.pre names: how texts are normalised and split, and two settings.
+// One choice of tokenizer.ggml.pre: the normalisation and splitting of texts, and two settings.
 struct Recipe {
   std::string_view name;
   PreTokenizer split;
   Normalizer normalizer;
   bool ignores_merges = false;
-  bool adds_begin = false;  // unless the file says
+  bool adds_begin = false;  // default if the file has no such key
 };
 
 void split_gpt2(PreTokenized& text) { split_byte_level(text, {false, true}); }
@@ -54,8 +54,7 @@ AlignedText compose_canonically(AlignedText text) {
   return normalize_unicode(std::move(text), {true, false});
 }
 
-// "default" is what converters write of models that they do not know; the pattern of GPT-2 is the
-// likeliest.
+// Converters write "default" for models that they do not know; GPT-2's pattern is the likeliest.
 Recipe recipe_of(io::GgufKeys& keys) {
   const std::array<Recipe, 5> recipes{
       {{"default", split_gpt2, {}},
@@ -97,7 +96,7 @@ std::vector<BytePairs::Merge> read_gguf_merges(io::GgufKeys& keys, const TokenTa
 
 constexpr const char* kSpaceMark = "▁";
 
-// A space before the text, if it wants one, and all spaces as marks.
+// Replaces all spaces by marks, and puts a mark before the text if `has_first`.
 Normalizer marking_spaces(bool has_first) {
   return [has_first](AlignedText text) {
     if (has_first) text = prepend(std::move(text), kSpaceMark);
@@ -123,7 +122,7 @@ std::vector<BytePairs::Merge> read_scores(io::GgufKeys& keys, const TokenTable& 
     if (std::isnan(scores[i])) fail_in(keys, fmt::format("{}[{}] is nan", keys.name_of(kKey), i));
     is_made[i] = types[i] == kNormalToken;
     const std::size_t size = tokens.token(static_cast<std::int64_t>(i)).size();
-    // Finding its parts takes time quadratic in its length.
+    // The time to find its parts is quadratic in its length.
     if (is_made[i] && size > AddedTokenFinder::kLongest) {
       fail_in(keys, fmt::format("token {} has {} bytes, expected at most {}", i, size,
                                 AddedTokenFinder::kLongest));
@@ -163,7 +162,7 @@ bool add_byte_level(io::GgufKeys& keys, PipelineParts& parts) {
 
 bool add_sentence_piece(io::GgufKeys& keys, PipelineParts& parts) {
   keys.ignore("ggml.pre");     // texts are not split
-  keys.ignore("ggml.merges");  // scores make them
+  keys.ignore("ggml.merges");  // merges follow from scores
   BytePairOptions options;
   options.unknown = parts.special.unknown;
   options.fuses_unknown = true;

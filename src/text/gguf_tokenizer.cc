@@ -1,5 +1,5 @@
-// Tokenizers of GGUF files. Each key that begins with "tokenizer." is read, changes nothing, or is
-// refused.
+// Tokenizers of GGUF files. Each key that begins with "tokenizer." is read, known to change
+// nothing, or refused.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-// Keys that change nothing, whatever they say.
+// Keys that change nothing, whatever their value.
 struct IdleTokenizerKey {
   const char* name;
   const char* reason;
@@ -48,7 +48,7 @@ std::vector<TokenEntry> read_gguf_tokens(io::GgufKeys& keys) {
   return entries;
 }
 
-// Tokens that are looked for in texts, and those that stand for none.
+// Reads the tokens that are searched for in texts, and those that decode to nothing.
 void read_gguf_added(io::GgufKeys& keys, const std::vector<TokenEntry>& entries,
                      PipelineParts& parts) {
   const std::vector<std::int64_t> types = read_gguf_types(keys, entries.size());
@@ -87,14 +87,14 @@ SpecialTokens read_roles(io::GgufKeys& keys, const TokenTable& tokens) {
   roles.padding = read_role(keys, tokens, "padding");
   roles.unknown = read_role(keys, tokens, "unknown");
   roles.mask = read_role(keys, tokens, "mask");
-  // The model's configuration has these, as tokens that end a text too.
+  // The model's configuration reads these, as tokens that end a text too.
   for (const char* role : {"eot", "eom", "fim_pad", "fim_rep", "fim_sep"}) {
     read_role(keys, tokens, role);
   }
   return roles;
 }
 
-// The tokens that the file wants at the ends of a text.
+// The tokens that the file puts at the beginning and end of a text.
 Framing read_gguf_framing(io::GgufKeys& keys, const SpecialTokens& roles, bool adds_begin) {
   Framing framing;
   if (keys.boolean("ggml.add_bos_token", adds_begin)) {
@@ -108,7 +108,7 @@ Framing read_gguf_framing(io::GgufKeys& keys, const SpecialTokens& roles, bool a
   return framing;
 }
 
-// What SentencePiece and BERT do with a text before it is split.
+// Refuses the keys for text normalisation by SentencePiece and BERT.
 void check_no_rules(io::GgufKeys& keys) {
   constexpr std::string_view kReason = "texts are encoded as they are";
   keys.expect_flag("ggml.remove_extra_whitespaces", false, kReason);

@@ -1,4 +1,4 @@
-// Streams of tokenizers whose texts are those of their tokens, one behind the other.
+// Streams of tokenizers whose text is the concatenation of the texts of their tokens.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace heed { inline namespace v0 { namespace text {
 
 class JoinedStream final : public DecodeStream {
  public:
-  // The text of a token. It may have a state.
+  // Returns the text of a token. It may have a state.
   using Piece = std::function<std::string(std::int64_t id)>;
 
   explicit JoinedStream(Piece piece) : piece_(std::move(piece)) {}
@@ -26,8 +26,8 @@ class JoinedStream final : public DecodeStream {
   Piece piece_;
 };
 
-// A stream without the text that it begins with, if it does: what was held back of a context, whose
-// text has it already.
+// A stream that removes `begin` from the beginning of the text, if it is there. This is the text
+// that the decoder held back at the end of a context, whose own text already contains it.
 class StreamWithout final : public DecodeStream {
  public:
   StreamWithout(std::unique_ptr<DecodeStream> stream, std::string begin)
@@ -51,17 +51,17 @@ class StreamWithout final : public DecodeStream {
 
   std::unique_ptr<DecodeStream> stream_;
   std::string begin_;
-  std::string text_;  // while it may be a part of that beginning
+  std::string text_;  // kept as long as it may be part of `begin`
 };
 
-// All that a stream gives of the ids.
+// Decodes all ids with a stream.
 inline std::string decode_by(DecodeStream& stream, std::span<const std::int64_t> ids) {
   std::string text;
   for (const std::int64_t id : ids) text += stream.add(id);
   return text += stream.finish();
 }
 
-// The stream behind a context.
+// Returns the stream after it has decoded a context.
 inline std::unique_ptr<DecodeStream> after_context(std::unique_ptr<DecodeStream> stream,
                                                    std::span<const std::int64_t> context) {
   for (const std::int64_t id : context) stream->add(id);

@@ -13,10 +13,10 @@ namespace {
 using io::JsonPart;
 using Kind = FramePart::Kind;
 
-// Whether `framing` says more than the default: only one post-processor may.
+// True if `framing` is not the default: only one post-processor may change it.
 bool frames(const Framing& framing) { return framing.single.size() > 1 || !framing.pair.empty(); }
 
-// Appends the tokens of a special token of a template.
+// Appends the tokens of one special token in a template.
 void append_special(std::vector<FramePart>& frame, const JsonPart& piece,
                     const JsonPart& special_tokens, const TokenTable& tokens) {
   const std::int64_t type = piece.at("type_id").integer();
@@ -63,7 +63,7 @@ Framing read_template_processing(const JsonPart& part, const TokenTable& tokens)
   return framing;
 }
 
-// ["[SEP]", 102]
+// Reads e.g. ["[SEP]", 102].
 std::int64_t read_token_and_id(const JsonPart& part, const TokenTable& tokens) {
   const std::vector<JsonPart> items = part.items();
   if (items.size() != 2) part.fail(" is not a token and its id");

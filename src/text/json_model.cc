@@ -48,7 +48,7 @@ std::int64_t read_token(const JsonPart& part, const TokenTable& tokens) {
 }
 
 void read_word_piece(const JsonPart& part, PipelineParts& parts) {
-  constexpr std::int64_t kMostCharacters = 1000;  // bounds the time that a long word takes
+  constexpr std::int64_t kMostCharacters = 1000;  // limits the time for a long word
   parts.tokens = read_tokens(part.at("vocab"), parts.added);
   WordPieceOptions options;
   options.unknown = read_token(part.at("unk_token"), *parts.tokens);
@@ -64,7 +64,7 @@ void read_word_piece(const JsonPart& part, PipelineParts& parts) {
   parts.model = std::make_unique<const WordPiece>(*parts.tokens, options);
 }
 
-// The two tokens of "a b" or ["a", "b"].
+// Reads the two tokens of "a b" or ["a", "b"].
 std::pair<std::string_view, std::string_view> read_pair(const JsonPart& part,
                                                         const JsonValue& merge) {
   if (merge.kind == JsonKind::kArray && merge.items.size() == 2 &&
@@ -145,7 +145,7 @@ std::vector<AddedToken> read_added_tokens(const JsonPart& part) {
 }
 
 void read_model(const JsonPart& part, PipelineParts& parts) {
-  // Files of early versions do not say which model they have.
+  // Files of early versions do not name the model's type.
   const auto type = part.find("type");
   const std::string name = type ? type->string() : part.find("merges") ? "BPE" : "WordPiece";
   if (name == "WordPiece") {

@@ -1,6 +1,5 @@
-// The parts of a tokenizer as tokenizer.json describes them. What heed does not know is a
-// FormatError that names the part.
-// Source: https://github.com/huggingface/tokenizers, whose files these are.
+// The parts of a tokenizer in tokenizer.json. A part that heed does not know throws a FormatError
+// naming it. Source: https://github.com/huggingface/tokenizers, whose format this is.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +22,22 @@ Normalizer read_normalizer(const io::JsonPart& part);
 PreTokenizer read_pre_tokenizer(const io::JsonPart& part);
 Decoder read_decoder(const io::JsonPart& part);
 
-// Ids are those of `tokens`.
+// The ids are those of `tokens`.
 Framing read_framing(const io::JsonPart& part, const TokenTable& tokens);
 
 std::vector<AddedToken> read_added_tokens(const io::JsonPart& part);
 
-// Sets the tokens, of which `parts.added` are some, the model, the prefix of labels and the unknown
+// Sets the tokens, which include `parts.added`, the model, the prefix of labels and the unknown
 // token.
 void read_model(const io::JsonPart& part, PipelineParts& parts);
 
-// A token's id, which must be one. `part` is where a file names it.
+// Returns `id`; throws unless it is the id of a token. `part` is the place in the file.
 std::int64_t checked_id(const io::JsonPart& part, const TokenTable& tokens, std::int64_t id);
 
-// The string, not empty, of {"String": …}; a {"Regex": …} is not known.
+// Returns the non-empty string of {"String": …}; throws for {"Regex": …}.
 std::string read_literal(const io::JsonPart& pattern);
 
-// "… is 'X', which heed does not know"
+// Throws "… is 'X', which heed does not know".
 [[noreturn]] void fail_unknown(const io::JsonPart& type);
 
 }}}  // namespace heed::v0::text

@@ -7,9 +7,9 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-// Stands in the texts below for what a default system message says.
+// The placeholder for a default system message in the texts below.
 constexpr std::string_view kSystemHole = "%SYSTEM%";
-// In formats: eos_token.
+// The placeholder for eos_token in formats.
 constexpr std::string_view kEndHole = "%EOS%";
 
 struct KnownTemplate {
@@ -140,13 +140,13 @@ const std::vector<KnownTemplate>& known_templates() {
   return all;
 }
 
-// What a string of Jinja may hold and still be what it says.
+// True if a Jinja string with this content needs no unescaping.
 bool is_plain(std::string_view text) {
   return text.find_first_of("'\"\\") == std::string_view::npos;
 }
 
-// What stands in the template where `known` has holes, the same in each: empty where it has none.
-// Nothing when they differ elsewhere.
+// Returns the text of the template at the placeholders of `known`, which must be the same at each;
+// empty if `known` has none. Returns nothing if the two differ elsewhere.
 std::optional<std::string_view> system_of(std::string_view jinja, std::string_view known) {
   std::optional<std::string_view> system;
   for (;;) {
@@ -155,7 +155,7 @@ std::optional<std::string_view> system_of(std::string_view jinja, std::string_vi
     if (jinja.substr(0, hole) != known.substr(0, hole)) return std::nullopt;
     jinja.remove_prefix(hole);
     known.remove_prefix(hole + kSystemHole.size());
-    // Every hole ends with its string or the token behind it.
+    // Every placeholder ends at the end of its string or at the next token.
     const std::string_view stop = known.substr(0, known.find('\'') + 1);
     const std::string_view found = jinja.substr(0, jinja.find(stop));
     if (!is_plain(found) || (system && *system != found)) return std::nullopt;

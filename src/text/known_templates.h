@@ -1,4 +1,4 @@
-// The templates of conversations that heed knows.
+// The chat templates that heed knows.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// A template as Jinja reads it: line breaks are "\n", also those that a string writes as an escape,
-// and one at the end is none.
+// Returns the template as Jinja reads it: line breaks are "\n", also those written as an escape in
+// a string, and a final line break is removed.
 std::string normalised_template(std::string_view jinja);
 
-// How the template, normalised, writes conversations, if it is one of the known ones: the whole of
-// it, but for the words of a default system message. `end` is the text of eos_token.
+// Returns the format of a normalised template if it is a known one: the whole text must agree,
+// except the default system message. `end` is the text of eos_token.
 std::optional<ChatFormat> known_format(std::string_view normalised, const std::string& end);
 
-// Whose template it looks like; empty: nobody knows.
+// Returns the model family that the template resembles; empty if unknown.
 std::string_view family_of_template(std::string_view normalised);
 
 }}}  // namespace heed::v0::text

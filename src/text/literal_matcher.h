@@ -1,4 +1,4 @@
-// Where a text stands in another one that comes byte by byte.
+// Finds a text in another one that arrives byte by byte.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// Its state is how many bytes of the pattern the last bytes of the text are. A text of n bytes
-// takes O(n) steps, whatever both are. Source: Knuth, Morris, Pratt, Fast Pattern Matching in
+// The state is the number of bytes of the pattern that the last bytes of the text match. A text of
+// n bytes takes O(n) steps, for any pattern. Source: Knuth, Morris, Pratt, Fast Pattern Matching in
 // Strings, 1977
 class LiteralMatcher {
  public:
@@ -23,7 +23,8 @@ class LiteralMatcher {
 
   const std::string& pattern() const noexcept { return pattern_; }
 
-  // The state after one more byte; the pattern's size where it ends there, below that before.
+  // Returns the state after one more byte. It is the pattern's size where a match ends, otherwise
+  // smaller.
   std::size_t after(std::size_t state, char byte) const {
     while (state > 0 && pattern_[state] != byte) state = borders_[state - 1];
     return pattern_[state] == byte ? state + 1 : 0;
@@ -32,7 +33,7 @@ class LiteralMatcher {
  private:
   std::string pattern_;
   std::vector<std::size_t>
-      borders_;  // of the first i + 1 bytes: the longest that begins and ends them
+      borders_;  // for the first i + 1 bytes: the longest proper prefix that is also a suffix
 };
 
 }}}  // namespace heed::v0::text

@@ -22,11 +22,12 @@ bool is_gguf(const fs::path& path) {
 }
 
 bool is_there(const fs::path& path) {
-  std::error_code error;  // what cannot be looked at cannot be read either, which says why
+  // ignored: a file that cannot be examined cannot be read either, and that error says why
+  std::error_code error;
   return fs::exists(path, error);
 }
 
-// What the files beside a tokenizer say of it.
+// Reads the configuration in the files that come with a tokenizer.
 TokenizerConfig config_in(const fs::path& folder) {
   TokenizerConfig config;
   const fs::path path = folder / "tokenizer_config.json";

@@ -1,4 +1,4 @@
-// Models: how a piece of a text becomes tokens.
+// Models, which turn a piece of a text into tokens.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// A token, and the bytes of the piece that it stands for.
+// A token, and the bytes of the piece that it covers.
 struct PieceToken {
   std::int64_t id;
   std::size_t begin;
@@ -23,7 +23,7 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
-  // Puts the tokens of a piece, which is valid UTF-8 and not empty, into `tokens`, which is empty.
+  // Appends the tokens of a piece, which is valid UTF-8 and not empty, to `tokens`, which is empty.
   virtual void tokenize(std::string_view piece, std::vector<PieceToken>& tokens) const = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-// Calls `each` with every character and the byte at which it begins.
+// Calls `each` with every character and the position of its first byte.
 template <class Each>
 void for_each_character(std::string_view bytes, const Each& each) {
   for (std::size_t at = 0; at < bytes.size();) {
@@ -18,7 +18,7 @@ void for_each_character(std::string_view bytes, const Each& each) {
   }
 }
 
-// What is_kept is true of.
+// Keeps the characters for which is_kept is true.
 template <class IsKept>
 AlignedText keep_if(const AlignedText& text, const IsKept& is_kept) {
   AlignedWriter writer(text);

@@ -1,5 +1,5 @@
-// Normalisers: what is done to a text before it is split. Each keeps track of where the original's
-// bytes went.
+// Normalisers, which change a text before it is split. Each keeps track of the origin of bytes in
+// the original.
 #pragma once
 
 #include <functional>
@@ -13,33 +13,33 @@ namespace heed { inline namespace v0 { namespace text {
 
 using Normalizer = std::function<AlignedText(AlignedText)>;
 
-// Unicode's normalisation forms. A composed character stands for all that it was composed of.
-// Source: https://www.unicode.org/reports/tr15/
+// Unicode's normalisation forms. The origin of a composed character covers all characters that it
+// is composed of. Source: https://www.unicode.org/reports/tr15/
 struct UnicodeForm {
   bool composes = false;    // NFC, NFKC
   bool compatible = false;  // NFKC, NFKD
 };
 AlignedText normalize_unicode(AlignedText text, UnicodeForm form);
 
-// Each character's lower case.
+// Converts each character to lower case.
 AlignedText lower_case(AlignedText text);
 
-// Without characters of category M.
+// Removes characters of category M.
 AlignedText strip_marks(const AlignedText& text);
 
-// Every occurrence of `pattern`, not empty, from left to right.
+// Replaces every occurrence of `pattern`, which is not empty, from left to right.
 AlignedText replace_all(const AlignedText& text, const std::string& pattern,
                         const std::string& content);
 
-// `prefix` before a text that is not empty; it stands for no byte of the original.
+// Puts `prefix` before a text that is not empty. The prefix has no bytes in the original.
 AlignedText prepend(AlignedText text, const std::string& prefix);
 
-// What BERT does to texts. Source: BasicTokenizer of
+// BERT's normalisation. Source: BasicTokenizer of
 // https://github.com/google-research/bert/blob/master/tokenization.py
 struct BertNormalization {
-  bool cleans = true;          // control characters go, white space becomes ' '
-  bool spaces_han = true;      // ' ' around each character of the CJK blocks
-  bool strips_accents = true;  // NFD without characters of category Mn
+  bool cleans = true;          // removes control characters and turns white space into ' '
+  bool spaces_han = true;      // puts ' ' around each character of the CJK blocks
+  bool strips_accents = true;  // decomposes (NFD) and removes characters of category Mn
   bool lowers = true;
 };
 AlignedText normalize_bert(AlignedText text, const BertNormalization& options);

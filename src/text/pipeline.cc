@@ -11,7 +11,7 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-// " the" as "the", "  " as "␣␣".
+// Shows " the" as "the", "  " as "␣␣".
 std::string visible_label(std::string_view text) {
   const bool is_blank = text.find_first_not_of(' ') == std::string_view::npos;
   if (!is_blank) {
@@ -27,7 +27,7 @@ TextRange range_of(Span span) {
   return {static_cast<std::int64_t>(span.begin), static_cast<std::int64_t>(span.end)};
 }
 
-// Whether a range shares no byte with the spans, which lie in their order.
+// True if a range shares no byte with the spans, which are in order.
 bool is_outside(TextRange range, const std::vector<Span>& spans) {
   const auto behind = std::upper_bound(
       spans.begin(), spans.end(), range.begin,
@@ -150,18 +150,18 @@ class Pipeline : public Tokenizer {
     Decoding decoding_;
   };
 
-  // How many bytes of a special token that stands at a range of the text are passed over; 0: it is
-  // that token.
+  // Returns the number of bytes to skip if a special token at a range of the text must not be
+  // found, or 0 to accept the token.
   using Passed = FunctionRef<std::size_t(TextRange)>;
 
   bool special(std::int64_t id) const { return is_special_[static_cast<std::size_t>(id)]; }
 
-  // Models may have more ids than their tokenizer has tokens.
+  // Also true for ids without a token, which models may have.
   bool is_silent(std::int64_t id) const {
     return id >= vocab_size() || std::binary_search(parts_.silent.begin(), parts_.silent.end(), id);
   }
 
-  // Without the tokens around it.
+  // Encodes without the tokens around the text.
   Encoding encode_text(std::string_view text, Passed passed) const {
     Encoding encoding;
     const auto passed_in_text = [&](Span span) { return passed(range_of(span)); };
@@ -212,7 +212,7 @@ class Pipeline : public Tokenizer {
     }
   }
 
-  // A token that is written as `token`.
+  // Appends a token with the text `token`.
   void append(Encoding& encoding, std::int64_t id, std::string_view token, TextRange range) const {
     if (parts_.framing.trimming) {
       range = trimmed(range, token, encoding.ids.empty(), *parts_.framing.trimming);

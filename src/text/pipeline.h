@@ -1,4 +1,4 @@
-// A tokenizer put together of parts, as files describe them.
+// A tokenizer built from parts, as files describe them.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// A function that is empty does nothing.
+// An empty function does nothing.
 struct PipelineParts {
   std::unique_ptr<const TokenTable> tokens;
   std::unique_ptr<const Model> model;
   std::vector<AddedToken> added;
-  std::vector<std::int64_t> silent;  // tokens that stand for no text
+  std::vector<std::int64_t> silent;  // tokens that decode to nothing
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   Framing framing;

@@ -8,7 +8,7 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-// Takes the matches of a piece and what lies between them, from left to right, and cuts.
+// Receives the matches of a piece and the text between them, from left to right, and cuts.
 class Cutter {
  public:
   Cutter(std::vector<Span>& pieces, SplitBehavior behavior)
@@ -57,7 +57,7 @@ class Cutter {
   bool was_match_ = false;
 };
 
-// For every piece calls `cut(cutter, piece)`, which adds all of it to the cutter.
+// For every piece calls `cut(cutter, piece)`, which passes the whole piece to the cutter.
 template <class Cut>
 void cut_pieces(PreTokenized& text, SplitBehavior behavior, const Cut& cut) {
   std::vector<Span> pieces;

@@ -1,4 +1,4 @@
-// Pre-tokenizers: how a text is cut into the pieces that the model sees one at a time.
+// Pre-tokenizers, which cut a text into the pieces that the model encodes one at a time.
 #pragma once
 
 #include <functional>
@@ -12,26 +12,26 @@ namespace heed { inline namespace v0 { namespace text {
 
 struct PreTokenized {
   AlignedText text;
-  std::vector<Span> pieces;  // of the text, in its order; none is empty
+  std::vector<Span> pieces;  // ranges of the text, in order; none is empty
 };
 
 using PreTokenizer = std::function<void(PreTokenized&)>;
 
-// What becomes of a match, of what is cut by it.
+// The treatment of a match by a split.
 enum class SplitBehavior {
-  kRemoved,             // the match goes
+  kRemoved,             // the match is dropped
   kIsolated,            // each match is a piece
-  kMergedWithPrevious,  // it ends the piece before it
-  kMergedWithNext,      // it begins the piece after it
-  kContiguous,          // matches that follow each other are one piece
+  kMergedWithPrevious,  // the match ends the piece before it
+  kMergedWithNext,      // the match begins the piece after it
+  kContiguous,          // adjacent matches are one piece
 };
 
-// Cuts at characters of a kind.
+// Cuts at characters of a class.
 void split_characters(PreTokenized& text, bool (*is_match)(char32_t) noexcept,
                       SplitBehavior behavior);
 
-// Cuts at every occurrence of `literal`, not empty; what lies between them is the match where
-// `inverts`.
+// Cuts at every occurrence of `literal`, which is not empty. With `inverts`, the text between
+// occurrences is the match.
 struct LiteralSplit {
   std::string literal;
   SplitBehavior behavior = SplitBehavior::kIsolated;
@@ -42,13 +42,13 @@ void split_literal(PreTokenized& text, const LiteralSplit& split);
 // Cuts into the matches of a pattern.
 void split_pattern(PreTokenized& text, SplitPattern pattern);
 
-// Keeps what white space separates, each character of punctuation alone.
+// Splits at white space, and makes each punctuation character a piece.
 void split_bert(PreTokenized& text);
 
-// Keeps runs of \w and runs of what is neither \w nor white space.
+// Keeps runs of \w and runs of characters that are neither \w nor white space.
 void split_words(PreTokenized& text);
 
-// The bytes of each piece as visible characters, after the cuts of GPT-2 where `splits`;
+// Turns the bytes of each piece into visible characters, after GPT-2's split if `splits`.
 // `adds_space` puts ' ' before pieces that do not begin with one.
 struct ByteLevelSplit {
   bool adds_space = true;

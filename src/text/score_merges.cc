@@ -8,7 +8,7 @@ namespace heed { inline namespace v0 { namespace text {
 
 namespace {
 
-// Whether a byte of UTF-8 does not begin a character.
+// True for a byte of UTF-8 that does not begin a character.
 bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Merges of vocabularies that have a score for each token in place of a list of merges.
+// Merges for vocabularies that have a score for each token instead of a list of merges.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-// As SentencePiece's BPE has them: any two neighbours that make a token may be merged, those of the
-// highest score first, among equal scores the leftmost.
-// Source: https://github.com/google/sentencepiece/blob/master/src/bpe_model.cc
+// The merges of SentencePiece's BPE: any two adjacent tokens that form a token may be merged, those
+// with the highest score first, at equal scores the leftmost. Source:
+// https://github.com/google/sentencepiece/blob/master/src/bpe_model.cc
 //
-// `scores` has one for each token, none of them NaN; tokens that are not `is_made` are no
-// result of a merge.
+// `scores` has one number for each token, none of them NaN. Tokens that are not `is_made` never
+// result from a merge.
 std::vector<BytePairs::Merge> merges_of_scores(const TokenTable& tokens,
                                                const std::vector<double>& scores,
                                                const std::vector<bool>& is_made);

@@ -12,17 +12,17 @@ constexpr std::array<SplitPattern, 3> kPatterns{SplitPattern::kGpt2, SplitPatter
 
 bool is_newline(char32_t value) noexcept { return value == '\r' || value == '\n'; }
 
-// [^\s\p{L}\p{N}]
+// The characters [^\s\p{L}\p{N}].
 bool is_symbol(char32_t value) noexcept {
   return !is_space(value) && !is_letter(value) && !is_number(value);
 }
 
-// Looks at the part of a text that has no match yet.
+// Matches the pattern from left to right.
 class Scanner {
  public:
   Scanner(std::string_view text, SplitPattern pattern) : text_(text), pattern_(pattern) {}
 
-  // The end of the match that begins at `at`. The alternatives are tried in their order.
+  // The end of the match that begins at `at`. The alternatives are tried in order.
   std::size_t match(std::size_t at) const {
     std::size_t end = contraction(at);
     if (end == at) end = letters(at);
@@ -39,7 +39,7 @@ class Scanner {
     return at < text_.size() && is(character_at(text_, at).value);
   }
 
-  // The end of the longest run, of at most `limit` characters, of what `is` is true of.
+  // The end of the longest run, up to `limit` characters, of characters for which `is` is true.
   template <class Is>
   std::size_t run(std::size_t at, const Is& is, std::size_t limit = std::string_view::npos) const {
     for (; limit > 0 && at < text_.size(); --limit) {
@@ -50,8 +50,8 @@ class Scanner {
     return at;
   }
 
-  // A lower-case letter of ASCII that the character counts as; case is ignored but by GPT-2. U+017F
-  // is the long s, whose upper case is S.
+  // The lower-case ASCII letter that the character matches; GPT-2's pattern is case-sensitive, the
+  // others are not. U+017F is the long s, whose upper case is S.
   char letter(std::size_t& at) const {
     constexpr char32_t kLongS = 0x17F;
     if (at >= text_.size()) return '\0';
@@ -63,7 +63,7 @@ class Scanner {
     return value == kLongS ? 's' : '\0';
   }
 
-  // 's|'t|'re|'ve|'m|'ll|'d
+  // Matches 's|'t|'re|'ve|'m|'ll|'d.
   std::size_t contraction(std::size_t at) const {
     if (text_[at] != '\'') return at;
     std::size_t end = at + 1;
@@ -75,7 +75,7 @@ class Scanner {
     return is_pair ? end : at;
   }
 
-  // ` ?\p{L}+` of GPT-2, `[^\r\n\p{L}\p{N}]?\p{L}+` of the others
+  // Matches ` ?\p{L}+` for GPT-2, `[^\r\n\p{L}\p{N}]?\p{L}+` for the others.
   std::size_t letters(std::size_t at) const {
     std::size_t begin = at;
     const auto [value, size] = character_at(text_, at);
@@ -86,7 +86,7 @@ class Scanner {
     return end == begin ? at : end;
   }
 
-  // ` ?\p{N}+`, `\p{N}{1,3}` or `\p{N}`
+  // Matches ` ?\p{N}+`, `\p{N}{1,3}` or `\p{N}`.
   std::size_t numbers(std::size_t at) const {
     if (!is_gpt2()) return run(at, is_number, pattern_ == SplitPattern::kLlama3 ? 3 : 1);
     const std::size_t begin = at + (text_[at] == ' ' ? 1 : 0);
@@ -94,7 +94,7 @@ class Scanner {
     return end == begin ? at : end;
   }
 
-  // ` ?[^\s\p{L}\p{N}]+`, by the others with `[\r\n]*`
+  // Matches ` ?[^\s\p{L}\p{N}]+`, for all but GPT-2 followed by `[\r\n]*`.
   std::size_t symbols(std::size_t at) const {
     const std::size_t begin = at + (text_[at] == ' ' ? 1 : 0);
     const std::size_t end = run(begin, is_symbol);
@@ -102,8 +102,8 @@ class Scanner {
     return is_gpt2() ? end : run(end, is_newline);
   }
 
-  // `\s+(?!\S)|\s+`, by the others after `\s*[\r\n]+`, which ends at the last line break of the
-  // white space
+  // Matches `\s+(?!\S)|\s+`, for all but GPT-2 after trying `\s*[\r\n]+`, which ends at the last
+  // line break of the white space.
   std::size_t spaces(std::size_t at) const {
     const std::size_t end = run(at, is_space);
     if (!is_gpt2()) {

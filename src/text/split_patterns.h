@@ -1,5 +1,5 @@
-// The regular expressions by which published models split texts, as matchers written by hand: a
-// general engine that knows Unicode's categories is more than heed needs.
+// The regular expressions with which published models split texts, as handwritten matchers: heed
+// needs no general engine with Unicode's categories.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,19 @@ struct Span {
 };
 
 enum class SplitPattern {
-  kGpt2,    // ByteLevel of GPT-2 and its kin
-  kLlama3,  // Llama 3, and cl100k of GPT-4: numbers in groups of three digits
+  kGpt2,    // ByteLevel of GPT-2 and models like it
+  kLlama3,  // Llama 3, and cl100k of GPT-4: groups of up to three digits
   kQwen2,   // Qwen2 and Qwen3: each digit alone
 };
 
-// The pattern as files write it.
+// The pattern's text in files.
 std::string_view pattern_text(SplitPattern pattern);
 
-// The pattern with that text, which must be the same to the character; nullptr when there is none.
+// The pattern with exactly this text; nullptr if there is none.
 const SplitPattern* find_pattern(std::string_view text);
 
-// Calls the pattern on text[part], from its beginning. Every byte is part of one match.
+// Appends the matches of the pattern in text[part], from its beginning. Every byte is part of one
+// match.
 void append_matches(std::vector<Span>& matches, std::string_view text, Span part,
                     SplitPattern pattern);
 

@@ -13,7 +13,7 @@ namespace {
 
 using io::printable;
 
-// What is wrong with the ids, which shall be 0, 1, … in their order; empty: nothing.
+// Returns the error in the ids, which must be 0, 1, … in order; empty if there is none.
 std::string problem_of_ids(const std::vector<TokenEntry>& sorted) {
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const auto& [token, id] = sorted[i];

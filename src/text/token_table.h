@@ -17,9 +17,9 @@ struct TokenEntry {
 
 class TokenTable {
  public:
-  // The tokens that the model may give, and those that are added to them: one of the model's again,
-  // with the same id, or another one. Throws FormatError, naming `file` and `byte`, unless the ids
-  // are 0, 1, … without holes, each of one token, and each token has one id.
+  // Takes the tokens that the model may produce, and added tokens, each of which is new or one of
+  // the model's with the same id. Throws FormatError, naming `file` and `byte`, unless the ids are
+  // 0, 1, … without gaps, each id has one token, and each token has one id.
   TokenTable(std::vector<TokenEntry> model, const std::vector<TokenEntry>& added,
              const std::string& file, std::int64_t byte);
   TokenTable(const TokenTable&) = delete;
@@ -28,7 +28,7 @@ class TokenTable {
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
   const std::string& token(std::int64_t id) const { return tokens_[static_cast<std::size_t>(id)]; }
   std::optional<std::int64_t> find(std::string_view token) const;
-  // Of the tokens that the model may give.
+  // Searches only the tokens that the model may produce.
   std::optional<std::int64_t> find_in_model(std::string_view token) const;
   bool is_in_model(std::int64_t id) const { return in_model_[static_cast<std::size_t>(id)]; }
 

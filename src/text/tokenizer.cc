@@ -9,7 +9,8 @@ namespace heed { inline namespace v0 { namespace text {
 
 namespace {
 
-// Of a tokenizer of which nothing is known: any id may change the text of those before it.
+// The stream of any tokenizer. Its text comes only at the end, because a later id may change the
+// text of earlier ones.
 class WholeStream final : public DecodeStream {
  public:
   WholeStream(const Tokenizer& tokenizer, std::span<const std::int64_t> context,

@@ -11,14 +11,14 @@ namespace {
 using io::JsonKind;
 using io::JsonPart;
 
-// "[CLS]" or {"content": "[CLS]", …}
+// Reads "[CLS]" or {"content": "[CLS]", …}.
 std::optional<std::string> token_of(const JsonPart& config, std::string_view key) {
   const auto part = config.find(key);
   if (!part) return std::nullopt;
   return part->is(JsonKind::kObject) ? part->at("content").string() : part->string();
 }
 
-// One template, or several with names.
+// Reads one template, or the default of several named ones.
 std::optional<std::string> template_of(const JsonPart& config) {
   const auto part = config.find("chat_template");
   if (!part) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<std::string> either(std::optional<std::string> first,
   return first ? std::move(first) : std::move(second);
 }
 
-// What stands before and behind a text, and between two.
+// Returns the tokens that the framing puts before and after a text, and between two.
 SpecialTokens roles_of(const Framing& framing) {
   SpecialTokens roles;
   const auto& single = framing.single;

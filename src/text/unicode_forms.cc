@@ -33,7 +33,7 @@ void append_decomposed(std::vector<Placed>& to, const Placed& from, bool compati
   }
 }
 
-// The canonical order: marks that follow each other by their combining classes.
+// The canonical order: adjacent marks are sorted by their combining classes.
 void order_marks(std::vector<Placed>& characters) {
   for (auto at = characters.begin(); at != characters.end();) {
     if (combining_class(at->value) == 0) {
@@ -50,10 +50,9 @@ void order_marks(std::vector<Placed>& characters) {
   }
 }
 
-// The character that two make, 0 when they make none. utf8proc gives no composition of a pair, but
-// composes texts.
+// The character that two compose to, 0 if none. utf8proc composes only whole texts, not pairs.
 char32_t composed(char32_t first, char32_t second) {
-  constexpr char32_t kFirstMark = 0x300;  // nothing below is the second of a pair
+  constexpr char32_t kFirstMark = 0x300;  // no character below it is the second of a pair
   if (second < kFirstMark) return 0;
   std::array<utf8proc_int32_t, 2> pair{static_cast<utf8proc_int32_t>(first),
                                        static_cast<utf8proc_int32_t>(second)};
@@ -63,12 +62,12 @@ char32_t composed(char32_t first, char32_t second) {
   return count == 1 ? static_cast<char32_t>(pair[0]) : 0;
 }
 
-// Composes what lies in canonical order, in place.
+// Composes characters in canonical order, in place.
 void compose(std::vector<Placed>& characters) {
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t starter = kNone;
   std::size_t kept = 0;
-  int last_class = -1;  // of what was kept after the starter; -1: nothing
+  int last_class = -1;  // combining class of the last character kept after the starter; -1 if none
   for (const Placed& next : std::vector<Placed>(characters)) {
     const int next_class = combining_class(next.value);
     const bool is_blocked = last_class != -1 && (last_class == 0 || last_class >= next_class);

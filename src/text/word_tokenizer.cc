@@ -26,7 +26,7 @@ std::string_view first_cluster(std::string_view text) {
 }
 
 bool is_whitespace(std::string_view cluster) {
-  // A space that carries a mark is the picture of that mark, and no whitespace.
+  // A space with a combining mark shows that mark and is not whitespace.
   return !cluster.empty() && unicode::is_whitespace(unicode::first_code_point(cluster)->value) &&
          (cluster.size() == unicode::first_code_point(cluster)->size || cluster == "\r\n");
 }
@@ -53,7 +53,7 @@ std::size_t whitespace_size(std::string_view text) {
   return size;
 }
 
-// The bytes of the word or the single character that `text` starts with; 0 for no text.
+// The number of bytes of the word or single character that `text` starts with; 0 for an empty text.
 std::size_t visible_size(std::string_view text) {
   auto cluster = first_cluster(text);
   std::size_t size = cluster.size();
@@ -84,8 +84,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return pieces;
 }
 
-// The text as it is split: with a space before it, unless it starts with a character that needs
-// none to be a word.
+// The text as it is split: preceded by a space, unless it starts with an ideograph.
 std::string with_imagined_space(const char* function, std::string_view text) {
   check_utf8(function, text);
   const bool needs_space = !text.empty() && !is_ideograph(first_cluster(text));
@@ -118,13 +117,14 @@ Encoding WordTokenizer::encode(std::string_view text, const EncodeOptions& /*opt
   const std::string spaced = with_imagined_space("WordTokenizer::encode", text);
   Encoding encoding;
   std::size_t imagined = spaced.size() - text.size();
-  std::size_t begin = 0;  // of the piece, in the text
+  std::size_t begin = 0;  // of the piece in the text
   bool is_first = true;
   for (std::string_view piece : split(spaced)) {
     const auto found = ids_.find(piece);
     piece.remove_prefix(imagined);
-    // decode drops the space of a piece that comes first. The first bytes therefore go without the
-    // imagined space, and if that leaves nothing of them, what follows may not be a piece either.
+    // decode drops the leading space of the first piece. The bytes at the beginning therefore
+    // exclude the added space, and if no byte is left, the next piece must be encoded as bytes,
+    // too.
     if (found != ids_.end() && (is_first || !encoding.ids.empty())) {
       append(encoding, found->second, begin, begin + piece.size());
     } else {
