@@ -33,14 +33,14 @@ void check_states(const char* function, const Variable<T>& encoder, const Variab
   }
 }
 
-// [batch, dim] as the only step: [batch, 1, dim]
+// Reshapes [batch, dim] to a single step, [batch, 1, dim].
 template <class T>
 Variable<T> as_steps(const Variable<T>& decoder) {
   return decoder.rank() == 3 ? decoder
                              : reshape(decoder, {decoder.extent(0), 1, decoder.extent(1)});
 }
 
-// −infinity behind each source's end: [batch, 1, src_len]
+// Returns [batch, 1, src_len]: −∞ after each source's end, otherwise 0.
 template <class T>
 Variable<T> padding(const std::vector<std::int64_t>& src_lengths, std::int64_t src_len) {
   Tensor<T> result({static_cast<std::int64_t>(src_lengths.size()), 1, src_len});
@@ -52,7 +52,7 @@ Variable<T> padding(const std::vector<std::int64_t>& src_lengths, std::int64_t s
   return result;
 }
 
-// scores [batch, steps, src_len]; the result has steps if `decoder` has.
+// scores [batch, steps, src_len]. The results have a dimension of steps if `decoder` has one.
 template <class T>
 SoftAlignment<T> align(const Variable<T>& scores, const Variable<T>& encoder,
                        const Variable<T>& decoder, const std::vector<std::int64_t>& src_lengths) {
@@ -132,7 +132,7 @@ MultiplicativeAttention<T>::MultiplicativeAttention(std::int64_t encoder_dim,
   }
 }
 
-// kConcat: W [h; s] = W_h h + W_s s, so that no pair has to be written down.
+// kConcat: W [h; s] = W_h h + W_s s, so that no pair is materialised.
 template <class T>
 Variable<T> MultiplicativeAttention<T>::project(const Variable<T>& encoder_outputs) {
   if (method_ != LuongScore::kConcat) return encoder_outputs;

@@ -51,7 +51,7 @@ void check_rotary(const AttentionConfig& config, const RotaryConfig& rotary) {
   }
 }
 
-// Of a configuration whose head_dim is known.
+// Returns the rotary settings of a configuration with a known head_dim.
 RotaryConfig rotary_of(const AttentionConfig& config) {
   RotaryConfig rotary = config.rotary;
   if (rotary.max_len == 0) return rotary;
@@ -73,7 +73,7 @@ void check_names(const AttentionConfig& config) {
   }
 }
 
-// Of a layer without a softmax: what only a softmax can have.
+// Refuses, for a layer without a softmax, the options that need one.
 void check_feature_map(const AttentionConfig& config) {
   if (!config.feature_map) return;
   const std::pair<bool, const char*> refused[] = {

@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// true above the diagonal
+// Returns [max_len, max_len], true above the diagonal.
 Tensor<bool> future(std::int64_t max_len) {
   if (max_len < 0) {
     throw InvalidArgument(
@@ -25,7 +25,7 @@ Tensor<bool> future(std::int64_t max_len) {
       .reshaped({max_len, max_len});
 }
 
-// The length of all texts, which x has new positions of.
+// Returns the number of past positions, which must be equal for all texts; x holds new positions.
 template <class T>
 std::int64_t length_of_all(const std::string& layer, std::span<const KvSequence> pasts,
                            const Variable<T>& x) {
@@ -45,9 +45,9 @@ std::int64_t length_of_all(const std::string& layer, std::span<const KvSequence>
   return pasts.front().length();
 }
 
-// attend() of the positions [texts, heads, n, dim] that are appended to `pasts`, as
-// [texts · n, num_heads, dim]; where it fails, they are not. Heads lie in the columns of rows, one
-// text behind the other.
+// Appends the positions [texts, heads, n, dim] to `pasts` and attends. Returns [texts · n,
+// num_heads, dim]. If it fails, nothing is appended. Each row holds its heads side by side, and the
+// texts follow each other.
 Tensor<float> append_and_attend(std::span<KvSequence> pasts, FloatView query, FloatView key,
                                 FloatView value, const AttentionOptions& options) {
   const std::int64_t n = query.extent(2);
@@ -73,7 +73,7 @@ Tensor<float> append_and_attend(std::span<KvSequence> pasts, FloatView query, Fl
   }
 }
 
-// Never called: continued() is for floats alone.
+// Never called: continued() exists only for float.
 template <class T>
 [[noreturn]] Tensor<T> append_and_attend(std::span<KvSequence>, TensorView<const T>,
                                          TensorView<const T>, TensorView<const T>,
@@ -118,7 +118,7 @@ MultiHeadAttention<T>::MultiHeadAttention(const AttentionConfig& config)
   sin_ = std::move(sin);
 }
 
-// Tables start as learned encodings do.
+// Initialises tables like learned positional encodings.
 template <class T>
 void MultiHeadAttention<T>::make_tables() {
   const auto table = [this](const char* name, std::int64_t rows, std::int64_t columns) {
@@ -235,7 +235,7 @@ void MultiHeadAttention<T>::check_asks_nothing(const AttendOptions<T>& options) 
   }
 }
 
-// What looks at all keys by itself.
+// Refuses, for divided tokens, everything that would need all keys on one rank.
 template <class T>
 void MultiHeadAttention<T>::check_divides(const AttendOptions<T>& options) const {
   if (ContextParallel::current() == nullptr) return;

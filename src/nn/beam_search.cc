@@ -19,7 +19,7 @@ void check_beam(const BeamOptions& options) {
   }
 }
 
-// A hypothesis that goes on. Looks are shared by the hypotheses that branch off.
+// An unfinished hypothesis. Hypotheses that branch off share its attention weights (looks).
 template <class T>
 struct Branch {
   std::vector<std::int64_t> tokens;
@@ -33,7 +33,7 @@ struct Continuation {
   double log_probability;
 };
 
-// The `count` likeliest continuations of all branches by some tokens; logs [branches, vocabulary].
+// The `count` likeliest continuations of all branches by `tokens`; logs [branches, vocabulary].
 template <class T>
 std::vector<Continuation> best_continuations(const std::vector<Branch<T>>& branches,
                                              TensorView<const T> logs,
@@ -48,7 +48,7 @@ std::vector<Continuation> best_continuations(const std::vector<Branch<T>>& branc
   }
   const auto kept =
       std::min(static_cast<std::ptrdiff_t>(all.size()), static_cast<std::ptrdiff_t>(count));
-  // Ties go to the branch and token that come first, so that the order is the same everywhere.
+  // At equal probability the first branch and token win, so that the order is the same everywhere.
   std::partial_sort(all.begin(), all.begin() + kept, all.end(),
                     [](const Continuation& a, const Continuation& b) {
                       if (a.log_probability != b.log_probability) {
@@ -81,12 +81,12 @@ class Beam {
   }
 
  private:
-  // How many may still go on: each that has ended takes a place.
+  // The number of hypotheses that may go on: each finished one takes a place.
   std::int64_t places() const {
     return options_.beam - static_cast<std::int64_t>(finished_.size());
   }
 
-  // Which branches go on, and with what.
+  // Returns the branches that go on, each with its next token.
   std::vector<NextToken> step(const NextScores<T>& scores) {
     const auto tokens = tokens_to_write("beam_search", reserved_, scores.logits.extent(1));
     const Variable<T> logs = log_softmax(scores.logits);

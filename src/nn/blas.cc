@@ -15,7 +15,7 @@
 #include "heed/core/parallel.h"
 #include "heed/nn/blas.h"
 
-// Weak: only OpenBLAS has them; with any other BLAS they are null.
+// Weak: only OpenBLAS has these functions; with any other BLAS they are null.
 extern "C" {
 [[gnu::weak]] void openblas_set_num_threads(int count);
 [[gnu::weak]] int openblas_get_parallel(void);
@@ -25,16 +25,16 @@ extern "C" {
 namespace heed { inline namespace v0 {
 namespace {
 
-/// How `out` is divided: along its longer dimension, into about kBlocks BLAS calls of kMinBlock to
-/// kMaxBlock rows or columns, each of which packs the whole factor that they share. With OpenBLAS
+/// The division of `out`: along its longer dimension, into about kBlocks BLAS calls of kMinBlock to
+/// kMaxBlock rows or columns. Each call packs the whole factor that the blocks share. With OpenBLAS
 /// 0.3.21, one thread and k = n = 256, calls of 32, 64 and 128 rows reach 79, 88 and 91 % of the
 /// speed of one call for all rows.
 constexpr std::int64_t kBlocks = 8;
 constexpr std::int64_t kMinBlock = 128;
 constexpr std::int64_t kMaxBlock = 512;
-/// Multiply-adds below which a product is one call: some 0.1 ms.
+/// A product of fewer multiply-adds is one call; it takes some 0.1 ms.
 constexpr double kMinWork = 1 << 24;
-/// OpenBLAS computes so many rows or columns at once, or a divisor of it.
+/// OpenBLAS computes this many rows or columns at once, or a divisor of it.
 constexpr std::int64_t kBlockMultiple = 16;
 
 constexpr std::int64_t kMaxExtent = std::numeric_limits<int>::max();
@@ -47,8 +47,8 @@ bool is_serial_openblas() {
   return openblas_get_parallel != nullptr && openblas_get_parallel() == 0;
 }
 
-/// What OpenBLAS takes of the process's addresses for each product that is computed at once, on
-/// x86-64 and ARM (seen with 0.3.21), and what the program shall have left besides.
+/// The address space that OpenBLAS takes for each product that is computed at the same time, on
+/// x86-64 and ARM (seen with 0.3.21), and the space that must be left for the program.
 constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
 constexpr std::size_t kSpareBytes = std::size_t{4} << 20;
 
@@ -67,7 +67,7 @@ class NoRoomForProducts : public std::bad_alloc {
   }
 };
 
-/// How calls into the library must be made.
+/// The rules for calls into the library.
 class Library {
  public:
   static Library& instance() {
@@ -75,9 +75,9 @@ class Library {
     return library;
   }
 
-  /// While a call lasts. OpenBLAS asks for its memory again and again where there is none: it is
-  /// called by no more threads than find theirs.
-  /// @throws NoRoomForProducts where there is too little for one.
+  /// Held during a call. Without enough memory OpenBLAS retries its allocation forever, so no more
+  /// threads may call it than find memory.
+  /// @throws NoRoomForProducts if there is too little for one.
   class Call {
    public:
     Call() : library_(instance()) {
@@ -109,7 +109,8 @@ class Library {
   Places places_{has_room_for_buffers};
 };
 
-/// Whether BLAS takes the matrix as row-major: gaps between rows are allowed, gaps within are not.
+/// True if BLAS accepts the matrix as row-major: gaps between rows are allowed, gaps within are
+/// not.
 template <class T>
 bool is_row_major(TensorView<T> matrix) {
   const std::int64_t row = std::max<std::int64_t>(matrix.extent(1), 1);
@@ -122,7 +123,7 @@ TensorView<T> transposed(TensorView<T> matrix) {
   return matrix.permute({1, 0});
 }
 
-/// A factor in a layout that BLAS takes: the caller's elements where possible, else a copy.
+/// A factor in a layout that BLAS accepts: the caller's elements if possible, otherwise a copy.
 template <class T>
 class Factor {
  public:
@@ -147,7 +148,7 @@ struct Argument {
   explicit Argument(TensorView<T> matrix)
       : data(matrix.data()), transpose(is_row_major(matrix) ? CblasNoTrans : CblasTrans) {
     const int outer = transpose == CblasNoTrans ? 0 : 1;
-    // The stride of a single row says nothing, but BLAS checks it.
+    // The stride of a single row has no meaning, but BLAS checks it.
     const std::int64_t row = std::max<std::int64_t>(matrix.extent(1 - outer), 1);
     leading = static_cast<int>(matrix.extent(outer) <= 1 ? row : matrix.stride(outer));
   }
@@ -176,7 +177,7 @@ void call_blas(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
   }
 }
 
-/// Of the dimensions alone, so that the bits do not depend on the number of threads.
+/// Depends on the dimensions alone, so that the result does not depend on the number of threads.
 std::int64_t block_length(const Shape& out, std::int64_t inner) {
   const std::int64_t length = std::max(out[0], out[1]);
   const double work =
@@ -186,7 +187,7 @@ std::int64_t block_length(const Shape& out, std::int64_t inner) {
   return (shared + kBlockMultiple - 1) / kBlockMultiple * kBlockMultiple;
 }
 
-/// The product into an `out` that is row-major.
+/// Writes the product to a row-major `out`.
 template <class T>
 void multiply_blocks(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
                      ProductScale<T> scale) {
@@ -204,7 +205,7 @@ void multiply_blocks(TensorView<const T> a, TensorView<const T> b, TensorView<T>
   });
 }
 
-/// The product into any `out`, through a copy.
+/// Writes the product to any `out`, through a copy.
 template <class T>
 void multiply_through_copy(TensorView<const T> a, TensorView<const T> b, TensorView<T> out,
                            ProductScale<T> scale) {

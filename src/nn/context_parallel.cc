@@ -15,7 +15,7 @@ namespace {
 
 thread_local const ContextParallel* innermost = nullptr;
 
-// Of numbers [rows, length], those of this rank's tokens.
+// Returns, of numbers [rows, length], the columns of this rank's tokens.
 Tensor<std::int64_t> own_columns(const Communicator& ranks,
                                  const TensorView<const std::int64_t>& whole) {
   Tensor<std::int64_t> own =

@@ -1,4 +1,4 @@
-// What layers ask of the division of tokens that they may compute under.
+// The division of tokens among ranks, as layers use it.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// Throws InvalidArgument, naming `function`, where tokens are divided.
+// Throws InvalidArgument, naming `function`, if tokens are divided.
 void refuse_divided(const std::string& function);
 
-// The length of the sequence of which a layer was given so many tokens: all, or this rank's.
-// Throws InvalidArgument, naming `function`, where these are not as many as the rank has.
+// The length of the whole sequence, given the number of tokens of a layer's input: all tokens, or
+// this rank's. Throws InvalidArgument, naming `function`, if the rank has another number of tokens.
 std::int64_t length_of_sequence(const std::string& function, std::int64_t num_tokens);
 
 }}}  // namespace heed::v0::nn

@@ -10,8 +10,8 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// x [batch, length, d_model] + the rows of table [max_len, d_model] from `first` on, those of the
-// tokens that x has
+// Adds to x [batch, length, d_model] the rows of table [max_len, d_model] at its positions, which
+// begin at `first`.
 template <class T>
 Variable<T> with_positions(const std::string& layer, const Variable<T>& x, const Variable<T>& table,
                            std::int64_t first = 0) {

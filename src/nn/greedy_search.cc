@@ -7,7 +7,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// The likeliest of some tokens, the first of those that are as likely; row: log probabilities.
+// The likeliest of `tokens`, at equal probability the first; row: log probabilities.
 template <class T>
 std::int64_t likeliest(TensorView<const T> row, const std::vector<std::int64_t>& tokens) {
   std::int64_t best = tokens.front();
@@ -17,7 +17,7 @@ std::int64_t likeliest(TensorView<const T> row, const std::vector<std::int64_t>&
   return best;
 }
 
-// Takes one step of every hypothesis; those that are complete read their end again and stay.
+// Takes one step of every hypothesis. Complete ones read their end token again and do not change.
 template <class T>
 class Greedy {
  public:

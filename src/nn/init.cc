@@ -15,8 +15,8 @@ void check_size(const char* function, const char* argument, std::int64_t size) {
   }
 }
 
-// Equal to 1/√fan_in but for rounding: the detour through gain and standard deviation is PyTorch's,
-// and the last bit of weights in double depends on it.
+// Equal to 1/√fan_in except for rounding: PyTorch computes it through gain and standard deviation,
+// and the last bit of weights in double depends on that.
 double kaiming_uniform_bound(std::int64_t fan_in) {
   const double a = std::sqrt(5.0);
   const double gain = std::sqrt(2 / (1 + a * a));
@@ -43,7 +43,7 @@ LinearParameters<T> linear_init(TorchGenerator& generator, std::int64_t in_featu
   linear.weight = Tensor<T>::uninitialized({out_features, in_features});
   if (bias) linear.bias = Tensor<T>::uninitialized({out_features});
 
-  const bool has_inputs = in_features > 0;  // without any, the bounds are 0
+  const bool has_inputs = in_features > 0;  // without inputs the bounds are 0
   const double weight_bound = has_inputs ? kaiming_uniform_bound(in_features) : 0;
   const double bias_bound = has_inputs ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
   generator.uniform(linear.weight, -weight_bound, weight_bound);

@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// (3,) or (2, 3)
+// Formats e.g. (3,) or (2, 3).
 std::string python_tuple(const Shape& shape) {
   return fmt::format("({}{})", fmt::join(shape.begin(), shape.end(), ", "),
                      shape.rank() == 1 ? "," : "");

@@ -22,7 +22,7 @@ void check_options(std::int64_t input_size, std::int64_t hidden_size, const Lstm
   }
 }
 
-// States of all layers and directions, one behind the other.
+// The states of all layers and directions, concatenated.
 template <class T>
 LstmState<T> stacked(const std::vector<LstmState<T>>& states) {
   std::vector<Variable<T>> hidden;

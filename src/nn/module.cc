@@ -6,7 +6,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// Every line but the first moved two columns to the right.
+// Indents every line but the first by two columns.
 std::string indented(const std::string& text) {
   std::string result;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// What a variable remembers: where a gradient that reaches it has to go.
+// A node of the graph: the record of a variable that gradients follow.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // A chain of a million nodes must not become a million nested destructors.
+  // Iterative: a chain of a million nodes must not cause a million nested destructor calls.
   ~Node() {
     std::vector<std::shared_ptr<Node>> orphans = std::move(inputs);
     while (!orphans.empty()) {
@@ -56,16 +56,16 @@ struct Node {
   bool is_released = false;
   Tensor<T> grad;
   const char* name = nullptr;                 // the function that made the value
-  std::vector<std::shared_ptr<Node>> inputs;  // null where no gradient is wanted
+  std::vector<std::shared_ptr<Node>> inputs;  // null for an input without a gradient
   Backward<T> backward;
 };
 
-// Is told of a leaf whose gradient no later step of the pass adds to.
+// Called with a leaf once its gradient is final in this pass.
 template <class T>
 using LeafIsDone = std::function<void(const Node<T>& leaf)>;
 
-// Takes `grad`, the gradient of `root`, to all that it was computed from. Throws InvalidArgument as
-// Variable::backward().
+// Propagates `grad`, the gradient of `root`, to everything that `root` was computed from. Throws
+// InvalidArgument as Variable::backward() does.
 template <class T>
 void run_backward(const Variable<T>& root, Tensor<T> grad, const BackwardOptions& options,
                   const LeafIsDone<T>& leaf_is_done = {});

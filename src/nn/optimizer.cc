@@ -13,8 +13,8 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// What is remembered of every parameter. A module, because its names, saving and loading are a
-// module's.
+// The state of the optimiser for each parameter. It is a module, to share a module's names, saving
+// and loading.
 template <class T>
 class Optimizer<T>::State : public Module<T> {
  public:
@@ -169,7 +169,7 @@ void AdamW<T>::update(const Slot& slot) {
 
 namespace {
 
-// Σ x², of parts of a fixed size that are added up in order.
+// Σ x², summed in order over parts of a fixed size.
 template <class T>
 double sum_of_squares(TensorView<const T> x) {
   std::vector<double> parts(static_cast<std::size_t>((x.num_elements() - 1) / kElementGrain + 1));
@@ -193,7 +193,7 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
     if (parameter.has_grad()) squares += sum_of_squares(parameter.grad());
   }
   const double norm = std::sqrt(squares);
-  // PyTorch's: so that a norm of 0 divides nothing by 0.
+  // As PyTorch: a norm of 0 causes no division by 0.
   const double factor = max_norm / (norm + 1e-6);
   if (factor >= 1) return norm;
   for (const auto& parameter : parameters) {

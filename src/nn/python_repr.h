@@ -1,4 +1,4 @@
-// Values as Python prints them.
+// Values in Python's notation.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// 0.1, 1e-05, and 0.0 where C++ has 0.
+// Formats e.g. 0.1, 1e-05, and 0.0 for 0.
 inline std::string python_repr(double number) {
   std::string text = fmt::format("{}", number);
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";

@@ -17,7 +17,7 @@ namespace {
 
 using distributed::gather_all;
 
-// What each rank tells the others first.
+// The first message of each rank to the others.
 struct PartHead {
   double loss;
   double weight;
@@ -25,7 +25,7 @@ struct PartHead {
   std::int64_t num_elements;
 };
 
-// Throws on all ranks or on none: all have the same heads.
+// Throws on all ranks or on none, because all have the same heads.
 void check_heads(const std::vector<PartHead>& heads) {
   double sum = 0;
   for (std::size_t rank = 0; rank < heads.size(); ++rank) {
@@ -107,7 +107,7 @@ void RankGradients<T>::take(const detail::Node<T>& leaf) {
   sums_.advance(num_ready_ == places_.size() ? num_numbers_ : places_[num_ready_].first);
 }
 
-// Of each place, whether some rank has a gradient.
+// For each place, true if some rank has a gradient.
 template <class T>
 std::vector<bool> RankGradients<T>::have_gradients() {
   std::vector<std::uint8_t> mine;

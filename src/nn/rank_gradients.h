@@ -1,4 +1,4 @@
-// Gradients that become those of the whole batch, on every rank.
+// Sums the gradients of the parts of a batch over all ranks.
 #pragma once
 
 #include <cstddef>
@@ -14,37 +14,38 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// What the parts of a batch make together, and how much of it each rank has: together 1.
+// The mean over all parts of a batch, and each rank's share of the batch; the shares add up to 1.
 struct SharedBatch {
   BatchMean mean;
   std::vector<double> shares;
 };
 
-// All ranks call it, and it throws InvalidArgument as mean_over_ranks() does.
+// All ranks call it. Throws InvalidArgument as mean_over_ranks() does.
 template <class T>
 SharedBatch share_batch(Communicator& ranks, const std::vector<Variable<T>>& parameters,
                         const BatchPart& part);
 
-// Makes of each rank's gradients Σ share · grad over all ranks, while the backward pass goes on:
-// gradients are sent in the reverse order of parameters, in which a pass comes to them, bucket by
-// bucket, as soon as all in a bucket are final. All ranks make one, with parameters that fit.
+// Replaces each rank's gradients by Σ share · grad over all ranks, during the backward pass:
+// gradients are sent in the reverse order of parameters, in which the pass reaches them, bucket by
+// bucket, as soon as all gradients of a bucket are final. All ranks make one, with equal parameter
+// shapes.
 template <class T>
 class RankGradients {
  public:
   RankGradients(Communicator& ranks, const std::vector<Variable<T>>& parameters,
                 std::vector<double> shares);
 
-  // The gradient of this leaf, if it is a parameter, is final.
+  // Called when the gradient of this leaf, possibly a parameter, is final.
   void take(const detail::Node<T>& leaf);
 
-  // Those of all others are, too. Then each is the sum; parameters that have a gradient on no rank
-  // have none. To be called on every rank, even where the backward pass has failed.
+  // Called when all gradients are final. Then each gradient is the sum; parameters with a gradient
+  // on no rank have none. Every rank must call it, even if its backward pass failed.
   void finish();
 
  private:
   struct Place {
     Variable<T> parameter;
-    std::int64_t first;  // where its numbers begin
+    std::int64_t first;  // the index of its first number
     bool is_taken = false;
   };
 
@@ -54,7 +55,7 @@ class RankGradients {
   Communicator& ranks_;
   std::vector<Place> places_;
   std::unordered_map<const detail::Node<T>*, std::size_t> place_of_;
-  std::size_t num_ready_ = 0;  // so many places from the first on are taken
+  std::size_t num_ready_ = 0;  // the length of the prefix of places that are taken
   std::int64_t num_numbers_ = 0;
   distributed::RankSums<T> sums_;
   std::vector<T>* numbers_;

@@ -19,7 +19,8 @@ LuongScore luong_score(SourceAttention attention) {
   return attention == SourceAttention::kGeneral ? LuongScore::kGeneral : LuongScore::kConcat;
 }
 
-// The two directions of each layer side by side: [2 · layers, batch, d / 2] to [layers, batch, d].
+// Puts the two directions of each layer side by side: [2 · layers, batch, d / 2] to [layers, batch,
+// d].
 template <class T>
 Variable<T> joined_directions(const Variable<T>& state) {
   const std::int64_t layers = state.extent(0) / 2;

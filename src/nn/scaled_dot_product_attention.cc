@@ -20,7 +20,7 @@ std::vector<AttentionRow> all_rows(const Shape& heads) {
   return rows;
 }
 
-// Does to weights [rows, kv_len] what the operator does before it multiplies the values.
+// Applies the operator's dropout to weights [rows, kv_len].
 template <class T>
 void drop(Tensor<T>& weights, const std::vector<AttentionRow>& rows, const heed::Dropout& dropout) {
   const DropoutMask mask(dropout);
@@ -33,7 +33,7 @@ void drop(Tensor<T>& weights, const std::vector<AttentionRow>& rows, const heed:
   }
 }
 
-// The view of a term that may be missing.
+// The view of an optional term.
 template <class T>
 std::optional<TensorView<const T>> view_if_defined(const Variable<T>& term) {
   if (!term.is_defined()) return std::nullopt;

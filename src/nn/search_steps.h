@@ -1,4 +1,4 @@
-// What greedy and beam search have in common.
+// The common parts of greedy and beam search.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// Evaluation while it lives.
+// Puts a module in evaluation mode while this object exists.
 template <class T>
 class Evaluation {
  public:
@@ -28,17 +28,17 @@ class Evaluation {
   bool was_training_;
 };
 
-// Where each token of a hypothesis looked: [num_heads, src_len] after [num_heads, src_len].
+// The attention weights of each token of a hypothesis, [num_heads, src_len] each.
 template <class T>
 using Looks = std::vector<Tensor<T>>;
 
-// What target `row` of weights [targets, num_heads, src_len] saw; nothing without attention.
+// The weights of target `row`, of weights [targets, num_heads, src_len]; empty without attention.
 template <class T>
 Tensor<T> look_of(TensorView<const T> weights, std::int64_t row) {
   return weights.rank() == 3 ? to_tensor(weights.select(0, row)) : Tensor<T>();
 }
 
-// The tokens that a writer may write, the one that ends a target among them, in order.
+// The tokens that a writer may write, in order, including the token that ends a target.
 inline std::vector<std::int64_t> tokens_to_write(const char* function,
                                                  const ReservedTokens& reserved,
                                                  std::int64_t vocab_size) {
@@ -53,7 +53,7 @@ inline std::vector<std::int64_t> tokens_to_write(const char* function,
       "{}: the vocabulary has {} tokens, none of which is to be written", function, vocab_size));
 }
 
-// [num_heads, tokens, src_len]
+// Combines the looks to [num_heads, tokens, src_len].
 template <class T>
 Tensor<T> alignment_of(const Looks<T>& looks, std::size_t num_tokens) {
   if (num_tokens == 0 || looks.front().rank() != 2) return {};

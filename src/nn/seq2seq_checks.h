@@ -1,4 +1,4 @@
-// What all sequence-to-sequence models demand.
+// Checks that all sequence-to-sequence models share.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// One size of a model, and what it is called.
+// One size of a model, and its name.
 struct NamedSize {
   const char* name;
   std::int64_t size;
@@ -30,14 +30,14 @@ inline void check_even(const char* model, std::int64_t d_model) {
       "{}: d_model is {}, expected an even number: half for each direction", model, d_model));
 }
 
-// ids [batch, length]
+// Checks ids [batch, length].
 inline void check_ids(const char* function, const char* name, TensorView<const std::int64_t> ids) {
   if (ids.rank() == 2) return;
   throw InvalidArgument(fmt::format("{}: {} has shape {}, expected [batch, length]", function, name,
                                     to_string(ids.shape())));
 }
 
-// One length for each source, or none.
+// Checks that there is one length for each source, or none.
 inline void check_lengths(const char* function, TensorView<const std::int64_t> src,
                           const std::vector<std::int64_t>& lengths) {
   if (lengths.empty()) return;
@@ -52,7 +52,7 @@ inline void check_lengths(const char* function, TensorView<const std::int64_t> s
   }
 }
 
-// The batch that the encoder read is the one that the decoder writes.
+// Checks that encoder and decoder have the same batch.
 inline void check_batch(const char* function, TensorView<const std::int64_t> tgt,
                         std::int64_t batch) {
   check_ids(function, "tgt", tgt);

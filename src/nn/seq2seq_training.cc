@@ -12,7 +12,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// Batches among which pairs are sorted.
+// The number of batches whose pairs are sorted together by length.
 constexpr std::int64_t kSortedBatches = 32;
 
 std::int64_t length_of(const std::vector<std::int64_t>& ids) {
@@ -103,7 +103,7 @@ Seq2SeqStep train_step(Seq2Seq<T>& model, Optimizer<T>& optimizer, const Sequenc
   const Variable<T> loss = seq2seq_loss(model, batch);
   Seq2SeqStep step{static_cast<double>(loss.item())};
   if (!std::isfinite(step.loss)) {
-    // The sign of a NaN is the processor's affair.
+    // The sign of a NaN depends on the processor.
     throw InvalidArgument(fmt::format(
         "train_step: the loss is {}: a smaller learning rate may help", std::abs(step.loss)));
   }

@@ -1,4 +1,4 @@
-// A module's state: what it is called, and how it is taken from elsewhere.
+// The state of a module: its names, and loading it from another.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ AnyView view_of(const Variable<T>& variable) {
 }
 AnyView view_of(const std::shared_ptr<const Tensor<bool>>& constant) { return constant->view(); }
 
-// The elements of any type as T.
+// Converts elements of any type to T.
 template <class T>
 Tensor<T> converted(const AnyView& any) {
   return std::visit(
@@ -49,7 +49,7 @@ bool is_equal(const Tensor<bool>& constant, const AnyView& given) {
                     found.elements().begin(), found.elements().end());
 }
 
-// What is wrong with a state dict, all of it.
+// Collects all errors in a state dict.
 class Complaints {
  public:
   explicit Complaints(const std::string& module) : module_(module) {}

@@ -15,8 +15,8 @@ namespace {
 template <class T>
 using NodePointer = std::shared_ptr<detail::Node<T>>;
 
-// The nodes from which `root` was computed, each behind all of its inputs. They are kept alive, so
-// that releasing one destroys none. Its own stack: graphs of sequence models are deep.
+// The nodes from which `root` was computed, each after all of its inputs. They are kept alive, so
+// that releasing one destroys none. Uses its own stack, because graphs of sequence models are deep.
 template <class T>
 std::vector<NodePointer<T>> inputs_first(const NodePointer<T>& root) {
   struct Visit {
@@ -62,7 +62,7 @@ void check_not_released(const std::vector<NodePointer<T>>& order) {
   }
 }
 
-// Gradients that are under way when a step throws must not be found by the next pass.
+// Removes the gradients that remain when a step throws, so that the next pass does not find them.
 template <class T>
 class Underway {
  public:

@@ -1,4 +1,4 @@
-// A sequence-to-sequence model as a writer of targets.
+// A writer of targets that runs a sequence-to-sequence model.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// These entries of a dimension, one behind the other.
+// Concatenates the chosen entries of a dimension.
 template <class T>
 Variable<T> picked(const Variable<T>& x, int dim, const std::vector<std::int64_t>& entries) {
   if (!x.is_defined()) return x;
@@ -24,8 +24,8 @@ Variable<T> picked(const Variable<T>& x, int dim, const std::vector<std::int64_t
   return concat(parts, dim);
 }
 
-// One target for each source of a batch to begin with. Sources are copied for other targets only
-// where they are not those that each target had before.
+// Begins with one target for each source of a batch. Copies sources for other targets only if the
+// source of some target changes.
 template <class T>
 class TargetWriter final : public Writer<T> {
  public:
@@ -98,8 +98,8 @@ class TargetWriter final : public Writer<T> {
   Seq2Seq<T>& model_;
   Encoded<T> sources_;
   bool return_attention_;
-  std::vector<std::int64_t> source_of_;  // of each target
-  Encoded<T> seen_;                      // that of each target
+  std::vector<std::int64_t> source_of_;  // the source of each target
+  Encoded<T> seen_;                      // the encoded source of each target
   DecoderState<T> state_;
 };
 

@@ -49,7 +49,7 @@ const Tensor<std::uint64_t>& random_of(const Safetensors& file) {
   const auto* state =
       found == file.tensors.end() ? nullptr : std::get_if<Tensor<std::uint64_t>>(&found->second);
   if (state == nullptr) throw InvalidArgument("it has no state of a generator");
-  TorchGenerator().set_state(*state);  // throws when it does not fit
+  TorchGenerator().set_state(*state);  // throws if it does not fit
   return *state;
 }
 
@@ -65,10 +65,10 @@ class Copies {
     }
   }
 
-  // Refers to the copies.
+  // A state dict with views of the copies.
   const StateDict& state() const { return state_; }
 
-  // Puts those of rank 0 in the place of all others.
+  // Replaces the copies by those of rank 0.
   void share(Communicator& ranks) {
     std::vector<std::unique_ptr<Transfer>> transfers;
     for (AnyTensor& any : tensors_) {
@@ -83,7 +83,7 @@ class Copies {
     for (const auto& transfer : transfers) transfer->wait();
   }
 
-  // Names and shapes.
+  // The names and shapes.
   std::string description() const {
     std::string text;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -102,7 +102,7 @@ class Copies {
   StateDict state_;
 };
 
-// The generator of rank 0 for all.
+// Sets the generator of all ranks to that of rank 0.
 void share_generator(Communicator& ranks) {
   const Tensor<std::uint64_t> random = default_generator().state();
   Copies copies({{kRandom, random.view()}});
@@ -174,7 +174,7 @@ void Trainer<T>::read_checkpoint() {
   }
 }
 
-// Model, optimiser, generator and step of rank 0, for all.
+// Sends rank 0's model, optimiser, generator and step to all ranks.
 template <class T>
 void Trainer<T>::share_state() {
   Communicator& ranks = *options_.ranks;
@@ -197,7 +197,8 @@ void Trainer<T>::share_state() {
   default_generator().set_state(std::get<TensorView<const std::uint64_t>>(others.state()[1].value));
 }
 
-// With a loss that is finite, and no loss where there is nothing to be done backward.
+// Computes the loss of this rank's part, which must be finite. Returns no loss if there is no
+// backward pass to do.
 template <class T>
 BatchLoss<T> Trainer<T>::part_of_batch(const Loss& loss) const {
   BatchLoss<T> batch = loss();
@@ -220,8 +221,8 @@ BatchMean Trainer<T>::learn_alone(const Loss& loss) const {
   return {batch.loss.item(), batch.weight};
 }
 
-// Of sequences that are divided, each rank's backward pass begins with its share of the loss: what
-// it gives then are parts of one sum. Of divided batches, gradients of means are added by shares.
+// For divided sequences, each rank's backward pass begins with its share of the loss, so that the
+// gradients are parts of one sum. For divided batches, gradients of means are summed with shares.
 template <class T>
 BatchMean Trainer<T>::learn_together(const Loss& loss) const {
   Communicator& ranks = *options_.ranks;
@@ -242,7 +243,7 @@ BatchMean Trainer<T>::learn_together(const Loss& loss) const {
     });
   } catch (const CommunicationError&) {
     throw;
-  } catch (...) {  // All ranks throw it, when what is under way has arrived.
+  } catch (...) {  // All ranks throw it, after the messages in transit have arrived.
     failure = std::current_exception();
   }
   gradients.finish();

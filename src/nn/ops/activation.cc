@@ -6,7 +6,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// A function whose derivative is `slope` of its own value.
+// A function whose derivative is `slope` of the function's value.
 template <class T, class F, class Slope>
 Variable<T> through_value(const char* name, const Variable<T>& x, F f, Slope slope) {
   const Value<T> y(map(x.value(), f));

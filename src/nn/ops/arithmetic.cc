@@ -6,7 +6,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// f(a, b) where both are read as if repeated to `shape`.
+// f(a, b), with both broadcast to `shape`.
 template <class T, class F>
 Tensor<T> combine(TensorView<const T> a, TensorView<const T> b, const Shape& shape, F f) {
   if (a.shape() == b.shape()) return map(a, b, f);

@@ -23,13 +23,13 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// `learned`, or else a constant of its own with what `given` shows.
+// Returns `learned`, or if it is undefined a constant with a copy of `given`.
 template <class T>
 Variable<T> owned(const Variable<T>& learned, const std::optional<TensorView<const T>>& given) {
   return learned.is_defined() || !given ? learned : Variable<T>(to_tensor(*given));
 }
 
-// What broadcasts to `view`, without the repetitions.
+// Returns the part of `view` without repetitions; it broadcasts to `view`.
 template <class T>
 std::optional<TensorView<const T>> once(std::optional<TensorView<const T>> view) {
   for (int dim = 0; view && !view->empty() && dim < view->rank(); ++dim) {
@@ -57,7 +57,8 @@ void check_buckets(const char* term, bool is_given, const char* option, bool has
       "attention: learned.{} is given, but not options.{}, which says its buckets", term, option));
 }
 
-// Options refer to these terms, whose memory is theirs only as long as they are saved.
+// The terms, saved for the backward pass, and options that refer to them: their memory is valid
+// only as long as they are saved.
 template <class T>
 struct SavedTerms {
   BasicAttentionOptions<T> options;
@@ -90,7 +91,7 @@ struct SavedTerms {
   }
 };
 
-// Runs what computes attention by a plan, whose errors name its functions and not attention().
+// Runs `compute`, which uses a plan, and renames the plan's functions in its errors to attention().
 template <class Compute>
 void run_as_attention(const Compute& compute) {
   try {
@@ -105,7 +106,7 @@ void run_as_attention(const Compute& compute) {
   }
 }
 
-// Of the result [batch, q_len, num_heads · value_dim].
+// The heads in the columns of the result [batch, q_len, num_heads · value_dim].
 template <class T>
 HeadColumns columns_of_out(const TensorView<const T>& query, const TensorView<const T>& value) {
   return {.num_heads = query.extent(1), .head_dim = value.extent(3)};
@@ -116,8 +117,8 @@ Tensor<T> make_out(const TensorView<const T>& query, const TensorView<const T>& 
   return uninitialized<T>({query.extent(0), query.extent(2), columns_of_out(query, value).width()});
 }
 
-// attention_for_backward(), or else attention_with_lse(), with the heads of `out` side by side:
-// [batch, q_len, num_heads · value_dim].
+// Computes attention_for_backward() if `keeps`, otherwise attention_with_lse(), with the heads of
+// `out` side by side: [batch, q_len, num_heads · value_dim].
 template <class T>
 AttentionOutput<T> attend_side_by_side(const TensorView<const T>& query,
                                        const TensorView<const T>& key,
@@ -155,7 +156,7 @@ AttentionOutput<T> attend_side_by_side(const TensorView<const T>& query,
 template <class T>
 struct Operands {
   SavedHeads<T> query, key, value;
-  // Whether they are all columns of one variable, side by side: a fused projection.
+  // True if the operands are all columns of one variable, side by side: a fused projection.
   bool fill_one_source;
 
   Operands(const Heads<T>& q, const Heads<T>& k, const Heads<T>& v)
@@ -168,13 +169,13 @@ struct Operands {
            v.columns.first == k.columns.end() && v.columns.end() == q.source.extent(2);
   }
 
-  // To be called when the gradients are there and nothing else needs the elements: without them,
-  // what gradients take while they are put in place is less than what was kept.
+  // Releases the operands. Called when the gradients are computed and nothing else needs the
+  // elements: then arranging the gradients takes less memory than the operands did.
   void forget() {
     for (auto* operand : {&query, &key, &value}) operand->source = {};
   }
 
-  // The operands are inputs 0, 1 and 2.
+  // Adds the gradients of the operands, which are inputs 0, 1 and 2.
   void give(Step<T>& step, AttentionGradients<T>& grads) const {
     if (!fill_one_source) {
       give_heads(step, 0, query, std::move(grads.query));
@@ -193,8 +194,8 @@ struct Operands {
   }
 };
 
-// attention_with_lse() of tokens that are divided over ranks, with the heads of `out` as the
-// query's lie.
+// attention_with_lse() of tokens that are divided among ranks, with the heads of `out` in the
+// layout of the query.
 template <class T>
 AttentionOutput<T> attend_divided(Communicator& ranks, const Operands<T>& of,
                                   const BasicAttentionOptions<T>& options) {
@@ -209,7 +210,8 @@ AttentionOutput<T> attend_divided(Communicator& ranks, const Operands<T>& of,
   return result;
 }
 
-// Those of terms, which are whole on every rank, are rank 0's: ranks add up what they have.
+// The gradients of divided tokens. Those of terms are equal on every rank; as ranks later sum them,
+// all ranks but 0 get zeros.
 template <class T>
 AttentionGradients<T> gradients_divided(Communicator& ranks, const Operands<T>& of,
                                         const TensorView<const T>& grad_out,
@@ -225,7 +227,7 @@ AttentionGradients<T> gradients_divided(Communicator& ranks, const Operands<T>& 
   return grads;
 }
 
-// Heads that are no columns.
+// Returns `heads` [batch, heads, length, dim] as an operand; throws for other ranks.
 template <class T>
 Heads<T> apart(const char* name, const Variable<T>& heads) {
   if (heads.rank() == 4) return {heads};
@@ -246,7 +248,7 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
       query.source,          key.source,           value.source,
       learned.alibi_slopes,  learned.bias,         learned.sinks,
       learned.relative_bias, learned.relative_key, learned.relative_value};
-  // What is recorded must not end before backward().
+  // The recorded operands and terms must stay alive until backward().
   const bool records = is_recorded(inputs);
   const SavedTerms<T> terms(options, records ? owned(options, learned) : learned);
   Operands<T> of(query, key, value);

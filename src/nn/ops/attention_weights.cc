@@ -12,7 +12,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// [batch, num_kv_heads, kv_len, kv_len]: value k has a 1 in dimension k.
+// Returns [batch, num_kv_heads, kv_len, kv_len]: value k has a 1 in dimension k.
 template <class T>
 Variable<T> unit_values(const Variable<T>& key) {
   if (key.rank() != 4) {

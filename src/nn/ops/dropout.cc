@@ -8,7 +8,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// The place in the attention weights whose random bits element `index` takes: eight neighbours
+// The position in attention weights whose random bits element `index` uses: eight adjacent elements
 // share a counter.
 ScorePosition position_of(std::int64_t index) {
   constexpr std::int64_t kKeys = std::int64_t{1} << 30;
@@ -22,7 +22,7 @@ Tensor<T> drop(TensorView<const T> x, const heed::Dropout& dropout) {
   auto result = Tensor<T>::uninitialized(x.shape());
   const T* in = x.data();
   T* out = result.data();
-  // The grain is a multiple of kShared, so that a counter's elements are one thread's.
+  // The grain is a multiple of kShared, so that one thread computes all elements of a counter.
   parallel_for(0, x.num_elements(), kElementGrain, [&](std::int64_t first, std::int64_t last) {
     DropoutMask::Words words{};
     for (std::int64_t i = first; i < last; ++i) {

@@ -1,4 +1,4 @@
-// Loops over elements, divided among threads where it pays. For contiguous views.
+// Loops over the elements of contiguous views, divided among threads if they are long enough.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace heed { inline namespace v0 { namespace nn {
 // Elements per chunk of a loop with little arithmetic: a chunk takes some 10 µs.
 inline constexpr std::int64_t kElementGrain = 16384;
 
-// As Tensor's, with large pages for large tensors: a step of training takes and gives back hundreds
-// of megabytes.
+// As Tensor::uninitialized(), with large pages for large tensors: a training step allocates and
+// frees hundreds of megabytes.
 template <class T>
 Tensor<T> uninitialized(const Shape& shape) {
   auto result = Tensor<T>::uninitialized(shape);
@@ -23,7 +23,8 @@ Tensor<T> uninitialized(const Shape& shape) {
   return result;
 }
 
-// Written by all threads, which is where large tensors get their memory from the system.
+// Zeros, written by all threads: with the first write the system allocates the pages of large
+// tensors.
 template <class T>
 Tensor<T> zeros(const Shape& shape) {
   auto result = uninitialized<T>(shape);
@@ -34,7 +35,7 @@ Tensor<T> zeros(const Shape& shape) {
   return result;
 }
 
-// f(x) of every element.
+// f(x) for every element.
 template <class T, class F>
 Tensor<T> map(TensorView<const T> x, F f) {
   auto result = uninitialized<T>(x.shape());
@@ -46,7 +47,7 @@ Tensor<T> map(TensorView<const T> x, F f) {
   return result;
 }
 
-// f(x, y) of every pair of elements; the shapes are equal.
+// f(x, y) for every pair of elements; the shapes are equal.
 template <class T, class F>
 Tensor<T> map(TensorView<const T> x, TensorView<const T> y, F f) {
   auto result = uninitialized<T>(x.shape());
@@ -59,12 +60,12 @@ Tensor<T> map(TensorView<const T> x, TensorView<const T> y, F f) {
   return result;
 }
 
-// How many rows of `width` elements make a chunk.
+// The number of rows of `width` elements in a chunk.
 inline std::int64_t row_grain(std::int64_t width) {
   return width >= kElementGrain ? 1 : kElementGrain / (width + 1) + 1;
 }
 
-// The rows of a tensor, its last dimension: body(row) on many threads.
+// Calls body(row) for each row of a tensor (its last dimension), on many threads.
 template <class F>
 void for_each_row(const Shape& shape, F body) {
   if (shape.num_elements() == 0) return;

@@ -1,4 +1,4 @@
-// Rows of a table on plain tensors.
+// Embedding lookup on plain tensors.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// The rows of `table` [num_embeddings, embedding_dim] that ids [...] name: [..., embedding_dim].
-// @throws InvalidArgument when the table is no matrix or an id is not one of its rows.
+// Returns the rows of `table` [num_embeddings, embedding_dim] selected by ids [...]: [...,
+// embedding_dim]. @throws InvalidArgument when the table is no matrix or an id is not one of its
+// rows.
 template <class T>
 Tensor<T> gather_rows(TensorView<const std::int64_t> ids, TensorView<const T> table);
 

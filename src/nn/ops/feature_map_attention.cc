@@ -12,7 +12,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// Heads [batch, num_heads, length, dim] side by side: [batch, length, num_heads · dim].
+// Moves heads [batch, num_heads, length, dim] side by side: [batch, length, num_heads · dim].
 template <class T>
 Tensor<T> side_by_side(const Tensor<T>& heads, const HeadColumns& columns) {
   auto out = uninitialized<T>({heads.extent(0), heads.extent(2), columns.width()});

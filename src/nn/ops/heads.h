@@ -1,4 +1,4 @@
-// Heads in the elements of a variable, and how gradients get there.
+// Heads as views of a variable's elements, and their gradients.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// Throws InvalidArgument, naming `function` and the operand, unless the columns are there.
+// Throws InvalidArgument, naming `function` and the operand, unless the columns exist.
 template <class T>
 void check_heads(const char* function, const char* name, const Heads<T>& heads);
 
-// The columns of heads that lie in some: [batch, length, width] of [batch, length, all].
+// The columns of the heads: [batch, length, width] of [batch, length, all].
 template <class T>
 TensorView<T> columns_in(const TensorView<T>& elements, const HeadColumns& columns);
 
-// The heads [batch, num_heads, length, head_dim] in elements that have their source's shape.
+// The heads [batch, num_heads, length, head_dim] in elements with their source's shape.
 template <class T>
 TensorView<T> heads_in(const TensorView<T>& elements, const HeadColumns& columns);
 
@@ -32,8 +32,8 @@ struct SavedHeads {
   HeadColumns columns;
 };
 
-// Adds `grad`, [batch, num_heads, length, head_dim], to the gradient of the source of heads, which
-// is input `input`.
+// Adds `grad` [batch, num_heads, length, head_dim] to the gradient of the heads' source, which is
+// input number `input`.
 template <class T>
 void give_heads(Step<T>& step, std::size_t input, const SavedHeads<T>& heads, Tensor<T> grad);
 

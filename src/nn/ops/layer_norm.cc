@@ -10,13 +10,13 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// What is common to a row's forward and backward pass.
+// The values of a row that forward and backward pass share.
 struct RowMoments {
   double mean = 0;
   double inverse_std = 0;
 };
 
-// x as [rows, width], width being the number of weight's elements.
+// Views x as [rows, width]; the width is the number of elements of weight.
 template <class T>
 TensorView<const T> as_rows(TensorView<const T> x, std::int64_t width) {
   return x.reshape({width == 0 ? 0 : x.num_elements() / width, width});

@@ -30,7 +30,7 @@ void check_linear(const Shape& x, const Shape& weight, const Shape& bias) {
   }
 }
 
-// All but the last dimension as one.
+// Merges all dimensions but the last.
 template <class T>
 TensorView<T> rows(TensorView<T> x) {
   const std::int64_t width = x.extent(-1);
@@ -58,7 +58,7 @@ Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
                          TensorView<const T> bias) {
   check_linear(x.shape(), weight.shape(), bias.shape());
   const std::int64_t width = weight.extent(0);
-  // Without inputs the product is 0, and BLAS is not asked.
+  // Without inputs the product is 0, and BLAS is not called.
   Tensor<T> y = x.empty() ? Tensor<T>(with_last(x.shape(), width))
                           : uninitialized<T>(with_last(x.shape(), width));
   const bool has_bias = !bias.empty();
@@ -79,7 +79,7 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   return record<T>(
       "linear", linear_forward(x.value(), weight.value(), bias_value), {x, weight, bias},
       [x = Saved(x), weight = Saved(weight)](Step<T>& step) {
-        // The pass goes on where a rank has no tokens, for other ranks may have some.
+        // The pass continues on a rank without tokens, because other ranks may have some.
         if (step.grad().empty()) return step.give(0, zeros<T>(x.shape()));
         const TensorView<const T> grad = rows(step.grad());
         give_product(step, 0, x.shape(), grad, weight.view());

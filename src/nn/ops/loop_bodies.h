@@ -10,7 +10,7 @@
 
 namespace heed { inline namespace v0 { namespace nn::loop_bodies {
 
-// Sums, and maxima, of which none waits for the others.
+// The number of independent partial sums and maxima.
 inline constexpr std::int64_t kLanes = 32;
 
 template <class T>
@@ -27,7 +27,7 @@ template <class T>
   return result;
 }
 
-// Σ of(x[i])
+// Returns Σ of(x[i]).
 template <class T, class F>
 [[gnu::always_inline]] inline double sum(const T* x, std::int64_t count, F of) {
   double sums[kLanes] = {};

@@ -57,7 +57,7 @@ void check_steps(const Variable<T>& x, const LstmSteps& steps) {
   }
 }
 
-// W x + b_ih + b_hh for all steps.
+// Returns W x + b_ih + b_hh for all steps.
 template <class T>
 Tensor<T> projected(const Variable<T>& x, const LstmParameters<T>& parameters) {
   if (!parameters.bias_ih.is_defined()) {
@@ -73,13 +73,13 @@ Variable<T> start_or_zeros(const Variable<T>& start, const Shape& shape) {
   return start.is_defined() ? start : Variable<T>(Tensor<T>(shape));
 }
 
-// [batch, length, width] as [batch · length, width]
+// Reshapes [batch, length, width] to [batch · length, width].
 template <class T>
 TensorView<const T> as_rows(TensorView<const T> x) {
   return x.reshape({x.extent(0) * x.extent(1), x.extent(2)});
 }
 
-// What the backward pass is given beside the gradient.
+// The tensors that are saved for the backward pass.
 template <class T>
 struct SavedLstm {
   LstmOrder order;

@@ -11,8 +11,8 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// Sequences per chunk, each of which walks through time on its own, without waiting for others at
-// every step. Products of so few rows run at 79 % of their full speed (nn/blas.cc).
+// Sequences per chunk. Each chunk goes through time on its own, without waiting for others at every
+// step. Products of so few rows run at 79 % of their full speed (nn/blas.cc).
 constexpr std::int64_t kSequences = 32;
 
 template <class T>
@@ -57,7 +57,7 @@ void forward_block(const LstmOrder& order, TensorView<const T> weight_hh,
   }
 }
 
-// What the backward pass reads.
+// The tensors that the backward pass reads.
 template <class T>
 struct Recorded {
   const LstmOrder& order;
@@ -94,8 +94,8 @@ void backward_block(const Recorded<T>& pass, LstmGradients<T>& grads, std::int64
            before < 0 ? pass.start.cell.data() + row * n : row_at(pass.trace.cells, row, before),
            n},
           of_hidden, of_row(grads.start.cell, row), row_at(grads.gates.view(), row, t));
-      // The product below adds: it must find 0 here, and the state's own gradient where a sequence
-      // has ended.
+      // The product below adds to this memory: it must hold 0, or where a sequence has ended the
+      // state's own gradient.
       std::fill_n(of_hidden, n, T{0});
     }
     const auto grad_gates = block_at(grads.gates.view(), first, last, t);

@@ -21,7 +21,7 @@ Shape with_matrix(const Shape& batch, std::int64_t rows, std::int64_t columns) {
   return Shape(extents);
 }
 
-// The shape of the product, and what is found on the way.
+// Returns the shape of the product; throws if the shapes do not fit.
 Shape product_shape(const Shape& a, const Shape& b) {
   if (a.rank() < 2 || b.rank() < 2 || a[-1] != b[-2]) {
     throw InvalidArgument(
@@ -39,7 +39,7 @@ TensorView<T> transposed(TensorView<T> x) {
   return {x.data(), with_matrix(leading(x.shape()), x.extent(-1), x.extent(-2)), strides};
 }
 
-// The matrix of batch entry `index`, counted row-major over the dimensions in front.
+// The matrix of batch entry `index`, counted row-major over the leading dimensions.
 template <class T>
 TensorView<T> matrix_at(TensorView<T> x, std::int64_t index) {
   return {entry_at(x, index, 2), Shape{x.extent(-2), x.extent(-1)},

@@ -13,7 +13,7 @@ namespace {
 
 using Order = std::array<int, kMaxRank>;
 
-// A view with dimensions reordered; the order has as many entries as the view dimensions.
+// A view with permuted dimensions; the order has as many entries as the view has dimensions.
 template <class T>
 TensorView<T> permuted(TensorView<T> x, const Order& order) {
   std::vector<std::int64_t> extents;

@@ -16,7 +16,7 @@ namespace {
 
 using Positions = Tensor<std::int64_t>;
 
-// What is recorded: options whose positions are its own, and constant caches.
+// The recorded operation: options with their own copy of the positions, and constant caches.
 template <class T>
 struct Turn {
   Turn(const Variable<T>& cos_cache, const Variable<T>& sin_cache, RotaryPairing pairs,

@@ -11,7 +11,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 namespace {
 
-// The innermost row `row` of two views of one shape.
+// The innermost rows with number `row` of two views of one shape.
 template <class X, class Y>
 struct RowPair {
   RowPair(TensorView<X> of_x, TensorView<Y> of_y, std::int64_t row)
@@ -21,7 +21,7 @@ struct RowPair {
   Y* y;
 };
 
-// Views of rank 0 are rows of one element.
+// Views a view of rank 0 as a row of one element.
 template <class T>
 TensorView<T> with_rows(TensorView<T> view) {
   return view.rank() == 0 ? view.to_rank(1) : view;
@@ -35,12 +35,12 @@ void add_row(TensorView<X> to, TensorView<Y> from, std::int64_t row) {
   for (std::int64_t i = 0; i < to.extent(-1); ++i) pair.x[i * to_step] += pair.y[i * from_step];
 }
 
-// Rows whose sums are added up, and the columns of them that one chunk works on: half of what a
-// first-level cache holds in sums.
+// The rows that are summed as one part, and the columns that one chunk works on: the sums take half
+// of a first-level cache.
 constexpr std::int64_t kRowsOfPart = 256;
 constexpr std::int64_t kColumnsOfPart = 2048;
 
-// Σ over the rows of from [rows, width], in parts of a fixed number of rows.
+// Σ over the rows of `from` [rows, width], in parts of a fixed number of rows.
 template <class T>
 Tensor<T> sum_of_rows(TensorView<const T> from) {
   const std::int64_t rows = from.extent(0);

@@ -1,4 +1,4 @@
-// Shapes as PyTorch combines them.
+// Combines shapes as PyTorch does.
 #pragma once
 
 #include <string>
@@ -8,22 +8,22 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// The shape to which both broadcast, aligned at the right.
-// @throws InvalidArgument naming `function` and both shapes when there is none.
+// The shape to which both broadcast, aligned at the right. @throws InvalidArgument naming
+// `function` and both shapes if there is none.
 Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b);
 
-// A dimension that may count from the end, counted from the front.
-// @throws InvalidArgument naming `function` when there is no such dimension.
+// The number of a dimension from the front; a negative `dim` counts from the end. @throws
+// InvalidArgument naming `function` if there is no such dimension.
 int checked_dim(const char* function, const Shape& shape, int dim);
 
 inline std::vector<std::int64_t> extents_of(const Shape& shape) {
   return {shape.begin(), shape.end()};
 }
 
-// `shape` with another last extent; the shape must not be of rank 0.
+// `shape` with another last extent; its rank must not be 0.
 Shape with_last(const Shape& shape, std::int64_t extent);
 
-// Where entry `index`, counted row-major over all but the last `inner` dimensions, starts.
+// The address of entry `index`, counted row-major over all but the last `inner` dimensions.
 template <class T>
 T* entry_at(TensorView<T> x, std::int64_t index, int inner) {
   std::int64_t offset = 0;
@@ -34,11 +34,11 @@ T* entry_at(TensorView<T> x, std::int64_t index, int inner) {
   return x.data() + offset;
 }
 
-// Σ over the dimensions along which `shape` had been repeated to become grad's shape.
+// Σ over the dimensions that broadcasting from `shape` to grad's shape had repeated.
 template <class T>
 Tensor<T> reduce_to(TensorView<const T> grad, const Shape& shape);
 
-// A contiguous copy; rows whose elements are neighbours are copied as a whole.
+// A contiguous copy; rows with adjacent elements are copied as a whole.
 template <class T>
 Tensor<T> contiguous(TensorView<const T> view);
 
@@ -46,7 +46,7 @@ Tensor<T> contiguous(TensorView<const T> view);
 template <class T>
 void copy_into(TensorView<T> to, TensorView<const T> from);
 
-// to += from for views of one shape, element by element; `to` repeats none.
+// to += from for views of one shape, element by element; `to` repeats no element.
 template <class T>
 void add_into(TensorView<T> to, TensorView<const T> from);
 

@@ -28,7 +28,7 @@ std::span<const T> row_of(TensorView<const T> x, std::int64_t row) {
   return {x.data() + row * x.extent(-1), static_cast<std::size_t>(x.extent(-1))};
 }
 
-// What turns exp(x − largest) into a softmax.
+// The maximum and the sum of exponentials of a row: softmax(x) = exp(x − largest) / sum.
 template <class T>
 struct RowExponentials {
   T largest = 0;
@@ -43,8 +43,8 @@ RowExponentials<T> exponentials(std::span<const T> x, T* y) {
   return {largest, vector_loops<T>().exp_and_sum(x.data(), largest, count, y)};
 }
 
-// (x − max x) − log Σ exp(x − max x): in this order, for a log Σ exp(x) of 1000 would carry an
-// error of 3e-5 into every element.
+// (x − max x) − log Σ exp(x − max x). This order matters: if log Σ exp(x) were 1000, it would carry
+// an error of 3e-5 into every element.
 template <class T>
 T log_softmax_at(T x, const RowExponentials<T>& row) {
   return (x - row.largest) - static_cast<T>(std::log(row.sum));
@@ -85,8 +85,8 @@ Tensor<T> log_softmax_backward(TensorView<const T> grad, TensorView<const T> y) 
 
 template <class T>
 struct Targets {
-  std::vector<std::int64_t> classes;  // of each row, −1 where it is ignored
-  T count = 0;                        // of those that are not
+  std::vector<std::int64_t> classes;  // of each row; −1 if the row is ignored
+  T count = 0;                        // the number of rows that are not ignored
 };
 
 template <class T>
@@ -117,8 +117,8 @@ Targets<T> checked_targets(const Shape& logits, TensorView<const std::int64_t> t
   return result;
 }
 
-// The exponentials of each row of the logits, of which the gradient is made; ignored rows have
-// none.
+// The exponentials of each row of the logits, from which the gradient is computed; undefined for
+// ignored rows.
 template <class T>
 struct Exponentials {
   Tensor<T> elements;
@@ -152,7 +152,7 @@ T mean_loss(TensorView<const T> logits, const Exponentials<T>& exponentials,
   return static_cast<T>(sum / targets.count);
 }
 
-// From the exponentials to (softmax(x) − [target]) · grad / count, in place.
+// Turns the exponentials into (softmax(x) − [target]) · grad / count, in place.
 template <class T>
 void cross_entropy_backward(T grad, const Exponentials<T>& exponentials, const Targets<T>& targets,
                             Tensor<T>& result) {
@@ -194,7 +194,7 @@ template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, TensorView<const std::int64_t> targets,
                           std::int64_t ignore_index) {
   Targets<T> checked = checked_targets<T>(logits.shape(), targets, ignore_index);
-  // Shared, for closures are copied.
+  // Shared, because closures are copied.
   const auto saved = std::make_shared<Exponentials<T>>(exponentials_of<T>(logits.value(), checked));
   Tensor<T> loss(Shape{}, {mean_loss<T>(logits.value(), *saved, checked)});
   return record<T>("cross_entropy", std::move(loss), {logits},

@@ -1,9 +1,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/ops/vector_loops.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// The list of targets must be known before the includes that iterate over it.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for each instruction set.
+// foreach_target must be first: it includes this file once for each instruction set.
 #include "attention/kernels/target.h"
 #include "hwy/highway.h"
 #include "nn/ops/loop_bodies.h"
@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 { namespace nn::HWY_NAMESPACE {
 
 namespace {
 
-// The loops of one element type, as functions that take on the instruction set of this pass.
+// The loops for one element type, compiled for the instruction set of this pass.
 template <class T>
 struct Compiled {
   static T largest(const T* x, std::int64_t count) { return loop_bodies::largest(x, count); }

@@ -1,15 +1,16 @@
-// Loops in which training spends its time outside of matrix products, for float compiled for each
-// instruction set. None contracts or reorders, so that the numbers are the same with each.
+// The loops in which training spends its time outside of matrix products; for float, compiled for
+// each instruction set. No compiler contraction or reordering, so the results are the same with
+// each.
 #pragma once
 
 #include <cstdint>
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// What Adam does to an element at one step.
+// The factors of one Adam step, for all elements.
 template <class T>
 struct AdamFactors {
-  T kept;                            // of the parameter, before it is moved
+  T kept;                            // of the parameter, before its update
   T take, keep_square, take_square;  // 1 − β₁, β₂, 1 − β₂
   T rate;                            // learning rate / (1 − β₁ᵗ)
   T root;                            // √(1 − β₂ᵗ)
@@ -25,7 +26,7 @@ struct AdamRange {
   std::int64_t count;
 };
 
-// One sequence's step through an LSTM, as the backward pass finds it.
+// The values of one sequence's LSTM step that the backward pass reads.
 template <class T>
 struct LstmStep {
   const T* gates;        // [4 · n], activated
@@ -36,8 +37,8 @@ struct LstmStep {
 
 template <class T>
 struct VectorLoops {
-  const char* vectors;  // of which instruction set
-  // The largest of x, −∞ if there is none; NaN counts for nothing.
+  const char* vectors;  // the name of the instruction set
+  // The largest of x, −∞ if x is empty; NaN is ignored.
   T (*largest)(const T* x, std::int64_t count);
   // y = exp(x − shift). Returns Σ y.
   double (*exp_and_sum)(const T* x, T shift, std::int64_t count, T* y);
@@ -46,15 +47,15 @@ struct VectorLoops {
   // Σ x²
   double (*sum_of_squares)(const T* x, std::int64_t count);
   void (*adam)(const AdamFactors<T>& factors, const AdamRange<T>& range);
-  // gates [4 · n] are activated in place, cell and hidden [n] advance by a step.
+  // Activates gates [4 · n] in place and advances cell and hidden [n] by one step.
   void (*lstm_advance)(T* gates, T* cell, T* hidden, std::int64_t n);
-  // From the gradients of hidden and cell after a step to those of the gates before activation and
-  // of the cell before the step.
+  // Turns the gradients of hidden and cell after a step into those of the gates before activation
+  // and of the cell before the step.
   void (*lstm_retreat)(const LstmStep<T>& step, const T* grad_hidden, T* grad_cell, T* grad_gates);
 };
 
-// Those for the vectors that attention uses, which HEED_TARGET may name; of the baseline for the
-// reference. Throws InvalidArgument as attention does.
+// The loops for the instruction set that attention uses, which HEED_TARGET may set; for the
+// reference, those of the baseline. Throws InvalidArgument as attention does.
 template <class T>
 const VectorLoops<T>& vector_loops();
 
