@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// The furthest distance that has an entry of its own with shaw and clip.
+// The largest distance that has its own table entry with shaw and clip.
 constexpr std::int64_t kClippedDistance = 32;
 
 void check_positions(const CausalConfig& config, SettingNames names) {
@@ -45,8 +45,8 @@ Mask parsed_mask(const CausalConfig& config, SettingNames names) {
   }
 }
 
-// The mask has to fit batches of a whole context, the longer ones that are measured, and a text
-// that is written token by token.
+// Checks that the mask fits batches of a whole context, the longer ones in evaluation, and a text
+// that is generated token by token.
 void check_mask(const CausalConfig& config, SettingNames names) {
   const Mask mask = parsed_mask(config, names);
   const std::int64_t context = config.context;

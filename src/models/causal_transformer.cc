@@ -11,7 +11,8 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// What positions that are not learned allow at least: enough for four times a context of 512.
+// The least number of positions for encodings that are not learned: enough for four times a context
+// of 512.
 constexpr std::int64_t kLongest = 2048;
 
 std::int64_t longest_input(const CausalConfig& config) {

@@ -31,17 +31,17 @@ constexpr std::string_view kModelFile = "model.safetensors";
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 constexpr std::string_view kPartsKey = "split.count";
 
-// A larger index is none: 2²⁰ tensors of 100 bytes.
+// A larger file is not an index: 2²⁰ tensors of 100 bytes.
 constexpr std::int64_t kMaxIndexBytes = std::int64_t{100} << 20;
 
-// A tensor of any type, where a file holds it.
+// The place of a tensor of any type in its file.
 struct Entry {
   std::optional<WeightType> type;
-  std::string type_name;  // as the file calls it
+  std::string type_name;  // as spelled in the file
   Shape shape;
   std::span<const std::byte> bytes;
   std::string file;
-  std::int64_t offset;  // in the file
+  std::int64_t offset;  // bytes from the beginning of the file
 };
 
 std::optional<WeightType> type_called(std::string_view name,
@@ -132,7 +132,8 @@ void Checkpoint::Files::add_gguf(const GgufFile& file) {
   }
 }
 
-// Every tensor must lie in the shard that the index names, and the shards hold no others.
+// Checks that every tensor is in the shard that the index names, and that the shards hold no
+// others.
 void Checkpoint::Files::check_shards(const std::map<std::string, std::string>& shard_of,
                                      const fs::path& folder, const fs::path& index) const {
   for (const auto& [tensor, shard] : shard_of) {

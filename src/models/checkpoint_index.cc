@@ -19,7 +19,7 @@ bool is_plain_name(std::string_view name) {
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-// Takes the members of "weight_map"; the others, of whatever depth, are left out.
+// Reads the members of "weight_map"; other members are skipped at any depth.
 class IndexReader : public io::JsonReader {
  public:
   explicit IndexReader(const std::string& file) : JsonReader(file), file_(file) {}
@@ -87,7 +87,7 @@ class IndexReader : public io::JsonReader {
     if (is_in_map_) fail(fmt::format("{} lies in {}, expected a string", subject(), found));
   }
 
-  // What is not an object, where it must not stand; true elsewhere.
+  // Throws where only an object may stand; returns true elsewhere.
   bool refuse(std::string_view found) const {
     refuse_in_map(found);
     if (depth_ == 0) fail(fmt::format("the index is {}, expected an object", found));

@@ -1,4 +1,4 @@
-// model.safetensors.index.json: which file of a folder holds which tensor.
+// model.safetensors.index.json: the map from tensors to the files of a folder.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// The file of each tensor, a plain file name, from the member "weight_map" of the text. Throws
-// FormatError, which names `file`, when there is no such member, it is no object of strings, names
-// a tensor twice, or names a file that lies elsewhere than in the folder.
+// Returns the file of each tensor, a plain file name, from the member "weight_map" of the text.
+// Throws FormatError, naming `file`, if the member is missing or no object of strings, names a
+// tensor twice, or names a file outside the folder.
 HEED_API std::map<std::string, std::string> parse_checkpoint_index(std::string_view text,
                                                                    const std::string& file);
 

@@ -11,7 +11,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// Far above every model there is; products of any three of them fit into 63 bits.
+// Far above every existing model; products of any three sizes fit into 63 bits.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxLayers = 4096;
 

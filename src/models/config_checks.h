@@ -1,4 +1,4 @@
-// What a configuration has to be, wherever it was read.
+// The checks of a configuration from any kind of file.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Throws FormatError naming `file` when a size is not positive or out of range, heads do not
-// divide, or a kind needs what is not there.
+// Throws FormatError, naming `file`, if a size is not positive or out of range, heads do not
+// divide, or a setting of the family is missing.
 void check_config(const ModelConfig& config, const std::string& file);
 
 }}}  // namespace heed::v0::models

@@ -11,7 +11,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// A value as it stands in the file, as far as it is short.
+// A value as it stands in the file, if it is short.
 std::string shown_value(const io::JsonValue& value) {
   switch (value.kind) {
     case io::JsonKind::kNull:

@@ -1,4 +1,4 @@
-// A configuration whose every member has to be accounted for.
+// A configuration in which every member must be accounted for.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,8 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// An object of a JSON file and a record of the members that somebody asked for. Members that are
-// null are as good as missing, but for has(). All functions throw FormatError naming the file and
-// the member.
+// An object of a JSON file, and a record of the members that were read. Except for has(), a member
+// that is null counts as missing. All functions throw FormatError naming the file and the member.
 class ConfigFields {
  public:
   explicit ConfigFields(io::JsonPart object);
@@ -22,7 +21,7 @@ class ConfigFields {
   const io::JsonPart& json() const noexcept { return object_; }
   const std::string& file() const noexcept { return object_.file(); }
 
-  // Whether there is such a member, even if it is null. It need not be accounted for by that.
+  // True if the member exists, even if it is null. This does not count as reading it.
   bool has(std::string_view key) const;
 
   std::optional<io::JsonPart> find(std::string_view key);
@@ -34,17 +33,18 @@ class ConfigFields {
   double number_or(std::string_view key, double otherwise);
   std::string string_or(std::string_view key, std::string_view otherwise);
 
-  // Members that mean something which heed computes with one value only.
-  // @param why what another value asks for: "heed has no decoders of BERT"
+  // Requires a value, for members that heed supports with one value only. A missing member is
+  // accepted.
+  // @param why the reason to refuse other values: "heed has no decoders of BERT"
   void expect(std::string_view key, bool value, std::string_view why);
   void expect(std::string_view key, std::int64_t value, std::string_view why);
   void expect(std::string_view key, const char* value, std::string_view why);
-  // Members that may be missing, null, false, 0, "", [] or {} only.
+  // Requires a member that is missing, null, false, 0, "", [] or {}.
   void expect_nothing(std::string_view key, std::string_view why);
 
-  // Members that no result depends on.
+  // Accepts members that no result depends on.
   void ignore(std::span<const std::string_view> keys);
-  // Refuses a member that nobody asked for: it may change the result.
+  // Refuses members that were not read: they may change the result.
   void check_all_known() const;
 
  private:

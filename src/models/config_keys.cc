@@ -5,13 +5,13 @@ namespace heed { inline namespace v0 { namespace models {
 namespace {
 
 constexpr std::string_view kWithoutEffect[] = {
-    // Where the files come from and what wrote them.
+    // The origin of the files, and the program that wrote them.
     "_name_or_path", "name_or_path", "_commit_hash", "transformers_version",
     "transformers.js_config", "unsloth_version", "unsloth_fixed", "is_llama_config",
     "sentence_transformers", "xla_device",
-    // What numbers are stored as is said by the tensors; heed computes in float32.
+    // The number type: the tensors show how numbers are stored, and heed computes in float32.
     "dtype", "torch_dtype", "use_bfloat16", "reorder_and_upcast_attn",
-    // How PyTorch computes the same function, and what its calls return.
+    // PyTorch's implementation of the same function, and the return values of its calls.
     "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal",
     "_experts_implementation_internal", "_flash_attn_2_enabled", "attn_implementation",
     "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
@@ -21,9 +21,9 @@ constexpr std::string_view kWithoutEffect[] = {
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
     "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "initializer_range",
     "neftune_noise_alpha", "resid_pdrop",
-    // The heads of other tasks, behind the hidden states.
+    // The heads of other tasks, which follow the hidden states.
     "finetuning_task", "id2label", "label2id", "num_labels", "problem_type", "task_specific_params",
-    // The tokenizer's files say these themselves.
+    // The tokenizer's own files have these settings.
     "cls_token_id", "mask_token_id", "model_max_length", "prefix", "sep_token_id",
     "tokenizer_class", "tokenizer_model_max_length", "unk_token_id"};
 
@@ -31,13 +31,13 @@ constexpr std::string_view kBertWithoutEffect[] = {
     // The pooler, whose vector heed does not use.
     "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type",
-    // Nothing is tied to the tokens' matrix: heed has no head of BERT.
+    // No weights are tied to the token embeddings: heed has no head of BERT.
     "tie_word_embeddings"};
 
 constexpr std::string_view kGpt2WithoutEffect[] = {
-    // The context of early files; n_positions counts.
+    // The context length in early files; n_positions is the one that counts.
     "n_ctx", "predict_special_tokens",
-    // The head that sums up a text for classifiers.
+    // The head that summarises a text for classifiers.
     "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj"};
 

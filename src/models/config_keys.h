@@ -1,4 +1,4 @@
-// Members of configurations that no result of heed depends on.
+// Members of configurations on which no result of heed depends.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Of config.json of any family, and of one.
+// Members of config.json, for any family and for one.
 std::span<const std::string_view> keys_without_effect();
 std::span<const std::string_view> keys_without_effect(Family family);
 
-// Of generation_config.json, and of config.json of earlier versions of transformers: how tokens are
-// chosen. Callers of generate() say that themselves.
+// Members of generation_config.json, and of config.json of earlier versions of transformers, that
+// control sampling. Callers of generate() set that themselves.
 std::span<const std::string_view> keys_of_generation();
 
 }}}  // namespace heed::v0::models

@@ -33,7 +33,7 @@ void decode_q8_0_block(const std::byte* block, float* out) {
   }
 }
 
-// scale · (q + shift) + minimum for the nibbles q; the product is exact.
+// out = scale · (q + shift) + minimum for the nibbles q; the product is exact.
 void decode_nibbles(const std::byte* bytes, float scale, int shift, float minimum, float* out) {
   constexpr std::int64_t kHalf = kWeightBlock / 2;
   for (std::int64_t i = 0; i < kHalf; ++i) {

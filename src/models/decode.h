@@ -1,4 +1,4 @@
-// Stored weights as floats, in plain loops.
+// Converts stored weights to floats, in plain loops.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,7 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// out[i] = the element that is stored at place i. `bytes` have any alignment; `count` is a multiple
-// of the type's block.
+// out[i] = stored element i. `bytes` need no alignment; `count` is a multiple of the type's block.
 void decode(WeightType type, const std::byte* bytes, std::int64_t count, float* out);
 
 }}}  // namespace heed::v0::models

@@ -1,4 +1,4 @@
-// Vectors of texts.
+// Embedding vectors of texts.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,10 +9,11 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// Tokens that go through the layers at once: enough for large products, and memory stays bounded.
+// The number of tokens that go through the layers at once: enough for large products, with bounded
+// memory.
 constexpr std::int64_t kTokensAtOnce = 4096;
 
-// Tokens at the end of a text that stand for nothing in it, such as [SEP].
+// The number of special tokens at the end that stand for no text, such as [SEP].
 std::int64_t num_closing(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
   std::size_t count = 0;
   while (count < encoding.ids.size()) {
@@ -24,7 +25,7 @@ std::int64_t num_closing(const text::Tokenizer& tokenizer, const text::Encoding&
   return static_cast<std::int64_t>(count);
 }
 
-// Cut off to so many tokens; those that close a text stay.
+// Cuts a text to `max_tokens` tokens; its closing special tokens stay.
 void truncate(const text::Tokenizer& tokenizer, std::int64_t max_tokens, text::Encoding& encoding) {
   const auto size = static_cast<std::int64_t>(encoding.ids.size());
   if (size <= max_tokens) return;
@@ -37,7 +38,7 @@ void truncate(const text::Tokenizer& tokenizer, std::int64_t max_tokens, text::E
   cut(encoding.type_ids);
 }
 
-// How much a token counts, of so many.
+// The weight of a token in the sum over `tokens` tokens.
 double share_of(Pooling::Kind kind, std::int64_t token, std::int64_t tokens) {
   switch (kind) {
     case Pooling::Kind::kFirstToken:
@@ -54,7 +55,7 @@ double share_of(Pooling::Kind kind, std::int64_t token, std::int64_t tokens) {
   return 1;
 }
 
-// What the sum over the tokens is divided by.
+// The divisor of the sum over the tokens.
 double divisor_of(Pooling::Kind kind, std::int64_t tokens) {
   const auto count = static_cast<double>(tokens);
   switch (kind) {
@@ -72,7 +73,7 @@ double divisor_of(Pooling::Kind kind, std::int64_t tokens) {
   return 1;
 }
 
-// One number of a pooled vector: of column i of a text's [tokens, width].
+// One number of a pooled vector: column i of a text's hidden states [tokens, width].
 double pooled(Pooling::Kind kind, FloatView hidden, std::int64_t i) {
   const std::int64_t tokens = hidden.extent(0);
   if (kind == Pooling::Kind::kMax) {
@@ -87,7 +88,8 @@ double pooled(Pooling::Kind kind, FloatView hidden, std::int64_t i) {
   return sum / divisor_of(kind, tokens);
 }
 
-// The vector of one text, of its tokens' [tokens, width]: the kinds side by side.
+// The vector of one text, from the hidden states [tokens, width] of its tokens: the vectors of all
+// kinds of pooling, concatenated.
 void pool(const Pooling& pooling, FloatView hidden, std::span<float> out) {
   std::fill(out.begin(), out.end(), 0.0F);
   if (hidden.empty()) return;
@@ -99,7 +101,7 @@ void pool(const Pooling& pooling, FloatView hidden, std::span<float> out) {
       square += numbers.back() * numbers.back();
     }
   }
-  // A vector of length 0 stays as it is.
+  // A vector of length 0 is not changed.
   const double scale = pooling.normalize && square > 0 ? 1 / std::sqrt(square) : 1;
   std::transform(numbers.begin(), numbers.end(), out.begin(),
                  [&](double number) { return static_cast<float>(number * scale); });

@@ -1,4 +1,4 @@
-// Results that are numbers.
+// Checks that results are finite.
 #pragma once
 
 #include "heed/core/tensor.h"
@@ -6,8 +6,9 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Where some number of a result is infinite or NaN: throws FormatError naming the first tensor with
-// such an element, or InvalidArgument when all weights are finite. Looks at the weights only then.
+// If a result has an element that is infinite or NaN, throws FormatError naming the first tensor
+// with such an element, or InvalidArgument if all weights are finite. Weights are checked only in
+// this case.
 void check_finite(const char* function, const Model::Parts& parts, FloatView result);
 
 }}}  // namespace heed::v0::models

@@ -1,5 +1,5 @@
-// Configurations of folders as transformers saves them. What a member that is missing means is what
-// the configuration classes of transformers 5 say.
+// Configurations of folders in the format of transformers. The defaults of missing members are
+// those of the configuration classes of transformers 5.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Activation activation_named(ConfigFields& fields, const char* key, const char* o
       ": {} is \"{}\", expected gelu, gelu_new, gelu_pytorch_tanh, silu or relu", key, name));
 }
 
-// dim / num_heads, as configurations mean it that do not say it.
+// dim / num_heads, the default of configurations without a head size.
 std::int64_t divided(const ConfigFields& fields, std::int64_t dim, std::int64_t num_heads) {
   if (num_heads < 1 || dim % num_heads != 0) {
     fields.json().fail(fmt::format(": {} heads do not divide a hidden size of {}", num_heads, dim));
@@ -50,7 +50,7 @@ std::int64_t divided(const ConfigFields& fields, std::int64_t dim, std::int64_t 
   return dim / num_heads;
 }
 
-// A size that two members may name.
+// Reads a size that has two possible names.
 std::int64_t either_size(ConfigFields& fields, const char* key, const char* other) {
   const auto second = fields.find(other);
   if (!second) return fields.integer(key);
@@ -90,7 +90,7 @@ ModelConfig gpt2_config(ConfigFields& fields) {
   config.num_kv_heads = config.num_heads;
   config.hidden_size = either_size(fields, "n_embd", "hidden_size");
   config.head_dim = divided(fields, config.hidden_size, config.num_heads);
-  // A file may hold any number: four times it must not overflow before it is checked.
+  // Clamped, because four times an unchecked number from a file could overflow.
   config.intermediate_size =
       fields.integer_or("n_inner", 4 * std::clamp<std::int64_t>(config.hidden_size, 0, 1 << 20));
   const bool has_positions = fields.find("n_positions") || fields.find("max_position_embeddings");
@@ -103,12 +103,12 @@ ModelConfig gpt2_config(ConfigFields& fields) {
   return config;
 }
 
-// What tells Llama, Mistral and Qwen2 apart: what members mean that are missing.
+// The defaults in which Llama, Mistral and Qwen2 differ.
 struct LlamaKind {
   std::string_view name;
   std::int64_t max_positions;
   std::int64_t num_kv_heads;  // 0: as many as heads
-  std::int64_t window;        // 0: none
+  std::int64_t window;        // 0: no window
 };
 constexpr LlamaKind kLlama{.name = "llama", .max_positions = 2048, .num_kv_heads = 0, .window = 0};
 constexpr LlamaKind kMistral{
@@ -121,7 +121,7 @@ std::int64_t kv_heads_of(ConfigFields& fields, const LlamaKind& kind, std::int64
   return fields.integer_or("num_key_value_heads", is_missing ? kind.num_kv_heads : num_heads);
 }
 
-// Qwen2's are fixed, Mistral has none, Llama's are said.
+// Fixed for Qwen2, none for Mistral, read from the file for Llama.
 Biases biases_of(ConfigFields& fields, const LlamaKind& kind) {
   if (kind.name == kLlama.name) {
     const bool has_biases = fields.boolean_or("attention_bias", false);
@@ -135,7 +135,7 @@ Biases biases_of(ConfigFields& fields, const LlamaKind& kind) {
   return {.inputs = is_qwen2};
 }
 
-// Of so many layers those that have a window, as layer_types says or else `otherwise`.
+// The number of layers with a window, from layer_types; `otherwise` if that is missing.
 std::int64_t layers_with_window(ConfigFields& fields, std::int64_t num_layers,
                                 std::int64_t otherwise) {
   const auto types = fields.find("layer_types");
@@ -157,8 +157,8 @@ std::int64_t layers_with_window(ConfigFields& fields, std::int64_t num_layers,
   return count;
 }
 
-// How many positions a query sees, its own too, of all layers alike. A Mistral has its window
-// whatever else is said; a Llama has none.
+// The number of positions that a query sees, including its own, which must be equal in all layers.
+// A Mistral always has its window; a Llama has none.
 std::optional<std::int64_t> window_of(ConfigFields& fields, const LlamaKind& kind,
                                       std::int64_t num_layers) {
   std::optional<std::int64_t> size;
@@ -211,7 +211,7 @@ ModelConfig config_of(ConfigFields& fields) {
       fmt::format(": model_type is \"{}\", expected bert, gpt2, llama, mistral or qwen2", type));
 }
 
-// Members that say of any model what heed has one way only.
+// Checks members of all models for which heed supports one value only.
 void check_common(ConfigFields& fields, const ModelConfig& config) {
   constexpr std::string_view kEncoderDecoder = "heed has encoders and decoders apart";
   fields.expect_nothing("is_encoder_decoder", kEncoderDecoder);
@@ -220,7 +220,7 @@ void check_common(ConfigFields& fields, const ModelConfig& config) {
   fields.expect_nothing("cross_attention_hidden_size", kEncoderDecoder);
   if (config.is_causal()) {
     fields.expect("is_causal", true, "heed's decoders see no later tokens");
-    fields.find("is_decoder");  // they are decoders either way
+    fields.find("is_decoder");  // heed's decoders are decoders with either value
   }
   fields.expect_nothing("auto_map", "the folder brings code of its own, which heed does not run");
   constexpr std::string_view kQuantised = "heed reads quantised weights from GGUF files";
@@ -229,7 +229,7 @@ void check_common(ConfigFields& fields, const ModelConfig& config) {
   fields.expect_nothing("pruned_heads", "heads that were taken out are not in the file");
 }
 
-// One token or an array of them.
+// Reads one token or an array of them.
 std::vector<std::int64_t> end_ids_of(ConfigFields& fields) {
   std::vector<std::int64_t> ids;
   const std::optional<io::JsonPart> ends = fields.find("eos_token_id");
@@ -241,8 +241,8 @@ std::vector<std::int64_t> end_ids_of(ConfigFields& fields) {
   return ids;
 }
 
-// generation_config.json counts where it says which tokens end a text. The rest of it is how tokens
-// are chosen, which callers say themselves.
+// If generation_config.json gives the tokens that end a text, it takes precedence. Its other
+// members control sampling, which callers set themselves.
 void read_generation_config(const std::filesystem::path& folder, ModelConfig& config) {
   const std::filesystem::path path = folder / "generation_config.json";
   if (!std::filesystem::exists(path)) return;

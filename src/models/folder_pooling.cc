@@ -22,10 +22,10 @@ namespace {
 
 struct PoolingMode {
   std::string_view name;
-  const char* earlier_key;  // of files before sentence-transformers 6: a boolean for each
+  const char* earlier_key;  // in files before sentence-transformers 6: one boolean for each mode
   Pooling::Kind kind;
 };
-// In the order in which several of the earlier keys are concatenated.
+// In the order in which the modes of earlier files are concatenated.
 constexpr PoolingMode kPoolingModes[] = {
     {"cls", "pooling_mode_cls_token", Pooling::Kind::kFirstToken},
     {"max", "pooling_mode_max_tokens", Pooling::Kind::kMax},
@@ -58,7 +58,7 @@ std::vector<Pooling::Kind> read_kinds(ConfigFields& fields) {
   return kinds;
 }
 
-// The text before each text that is encoded without naming another prompt.
+// The prompt before each text that is encoded without a named prompt.
 std::string default_prompt(const fs::path& folder) {
   const fs::path path = folder / "config_sentence_transformers.json";
   if (!fs::exists(path)) return "";
@@ -78,19 +78,19 @@ std::string default_prompt(const fs::path& folder) {
   return prompt->string();
 }
 
-// What tokenizer_config.json says of the longest text.
+// The longest text in tokens according to tokenizer_config.json.
 std::int64_t longest_for_tokenizer(const fs::path& folder) {
   const fs::path path = folder / "tokenizer_config.json";
   if (!fs::exists(path)) return kUnbounded;
   const JsonDocument document(path);
   const auto length = document.root().find("model_max_length");
-  // Tokenizers without a limit say 10³⁰.
+  // The value of tokenizers without a limit is 10³⁰.
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / 2;
   if (!length || length->number() > static_cast<double>(kLargest)) return kUnbounded;
   return length->integer();
 }
 
-// How many tokens of a text are read.
+// The number of tokens of a text that are read.
 std::int64_t read_max_tokens(const fs::path& folder) {
   const fs::path path = folder / "sentence_bert_config.json";
   if (!fs::exists(path)) return longest_for_tokenizer(folder);
@@ -127,7 +127,7 @@ std::int64_t read_max_tokens(const fs::path& folder) {
 struct ListedModule {
   io::JsonPart json;
   std::string kind;  // the name of its class
-  fs::path path;     // where its files are
+  fs::path path;     // the folder of its files
 };
 
 std::vector<ListedModule> listed_modules(const io::JsonPart& list, const fs::path& folder) {

@@ -1,4 +1,4 @@
-// How sentence-transformers makes one vector of a text, as the files of a folder say.
+// Reads how sentence-transformers turns a text into one vector, from the files of a folder.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,11 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// The folder of the transformer itself, which modules.json may put below; else the same.
+// The folder of the transformer: a subfolder if modules.json names one, otherwise `folder`.
 std::filesystem::path transformer_folder(const std::filesystem::path& folder);
 
-// The mean, where there is no modules.json.
-// @param hidden_size of the transformer
-// @throws FormatError naming a module or a member that asks for what heed lacks.
+// The mean if there is no modules.json. @param hidden_size of the transformer @throws FormatError
+// naming a module or a member that requests something heed lacks.
 Pooling read_pooling(const std::filesystem::path& folder, std::int64_t hidden_size);
 
 }}}  // namespace heed::v0::models

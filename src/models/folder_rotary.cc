@@ -24,7 +24,7 @@ std::optional<double> optional_number(ConfigFields& fields, const char* key) {
   return found ? std::optional(found->number()) : std::nullopt;
 }
 
-// 0 stands for what is usual, as in Python's `or`.
+// Reads a number; 0 stands for the default, as in Python's `or`.
 double number_but_zero(ConfigFields& fields, const char* key, double otherwise) {
   const double number = fields.number_or(key, otherwise);
   return number == 0 ? otherwise : number;
@@ -52,7 +52,8 @@ RotaryScaling long_rope_of(ConfigFields& fields, std::int64_t original, std::int
   return scaling;
 }
 
-// What the model was trained on: beside the parameters, where it stands there; else among them.
+// The length that the model was trained on: from the configuration itself, otherwise from the
+// rotary parameters.
 std::int64_t original_length(ConfigFields& fields, ConfigFields& parameters,
                              std::int64_t positions) {
   const std::int64_t inside = parameters.integer_or(kOriginal, positions);
@@ -86,7 +87,7 @@ RotaryScaling scaling_of(ConfigFields& fields, ConfigFields& parameters, std::in
                   type));
 }
 
-// rope_scaling counts before rope_parameters, unless it is empty.
+// rope_scaling takes precedence over rope_parameters, unless it is empty.
 std::optional<io::JsonPart> parameters_of(ConfigFields& fields) {
   auto found = fields.find("rope_parameters");
   auto earlier = fields.find("rope_scaling");
@@ -109,7 +110,7 @@ RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config) {
     rotary.scaling = scaling_of(fields, parameters, config.max_positions);
     parameters.check_all_known();
   }
-  // Of other scalings it says nothing.
+  // Other scalings ignore it.
   fields.find(kOriginal);
   return rotary;
 }

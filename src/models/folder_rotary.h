@@ -1,4 +1,4 @@
-// Rotary embeddings as config.json describes them.
+// Reads rotary embeddings from config.json.
 #pragma once
 
 #include "heed/models/config.h"
@@ -6,9 +6,8 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// As transformers 5 reads them: rope_parameters has everything; before it rope_theta and
-// rope_scaling stood beside each other.
-// @param config whose head_dim and max_positions have been read
+// Reads them as transformers 5 does: rope_parameters holds all settings; earlier files have
+// rope_theta and rope_scaling instead. @param config must hold head_dim and max_positions
 RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config);
 
 }}}  // namespace heed::v0::models

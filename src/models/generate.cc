@@ -22,8 +22,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// How many bytes of a text are whole characters: what follows is the beginning of one, whose other
-// bytes are still to come. Bytes that begin no character count as whole.
+// The number of bytes of a text that make up whole characters. Only an incomplete character may
+// follow, whose other bytes are still to come. Bytes that begin no character count as whole.
 std::size_t whole_characters(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -34,14 +34,15 @@ std::size_t whole_characters(std::string_view text) {
   return text.size();
 }
 
-// Ends a text before the first of some texts that is complete.
+// Ends a text before the first stop text that is complete.
 class StopFinder {
  public:
   explicit StopFinder(const std::vector<std::string>& stop) {
     for (const std::string& text : stop) matchers_.push_back({text::LiteralMatcher(text), 0});
   }
 
-  // Looks at one more byte. Whether it completes a stop text; of several, the longest.
+  // Takes one more byte. Returns true if it completes a stop text; of several, held() is the
+  // longest.
   bool take(char byte) {
     std::size_t longest = 0;
     held_ = 0;
@@ -53,7 +54,7 @@ class StopFinder {
     if (longest > 0) held_ = longest;
     return longest > 0;
   }
-  // How many of the last bytes are the stop text, or may be the beginning of one.
+  // The number of last bytes that are the stop text, or may be the beginning of one.
   std::size_t held() const noexcept { return held_; }
 
  private:
@@ -65,25 +66,25 @@ class StopFinder {
   std::size_t held_ = 0;
 };
 
-// The text so far, and how much of it was shown.
+// The text so far, and the part of it that was passed to the caller.
 class Text {
  public:
   Text(const text::Tokenizer& tokenizer, std::span<const std::int64_t> prompt,
        const GenerateOptions& options)
       : stops_(options.stop), on_text_(options.on_text), stream_(tokenizer.stream(prompt)) {}
 
-  // Whether the text goes on behind the token.
+  // Adds a token; returns false if the text ends there.
   bool add(std::int64_t id) {
     return append(stream_->add(id)) &&
            show(std::min(text_.size() - stops_.held(), whole_characters(text_)));
   }
-  // Shows what is left.
+  // Passes on the rest of the text.
   void finish() {
     if (reason_ != EndReason::kMaxTokens || !append(stream_->finish())) return;
     show(text_.size());
   }
 
-  // Why the text does not go on; kMaxTokens: it does.
+  // The reason why the text ended; kMaxTokens if it did not.
   EndReason reason() const noexcept { return reason_; }
   std::string take() { return std::move(text_); }
 
@@ -112,11 +113,11 @@ class Text {
   const std::function<bool(std::string_view)>& on_text_;
   std::unique_ptr<text::DecodeStream> stream_;
   std::string text_;
-  std::size_t shown_ = 0;  // bytes
+  std::size_t shown_ = 0;  // bytes passed to the caller
   EndReason reason_ = EndReason::kMaxTokens;
 };
 
-// Of a model that ends texts by several tokens, each.
+// True for each of the tokens that end a text.
 bool is_end(const Model& model, std::int64_t id) {
   const std::vector<std::int64_t>& ends = model.config().end_ids;
   return std::find(ends.begin(), ends.end(), id) != ends.end() ||

@@ -1,6 +1,6 @@
-// Configurations of GGUF files. What their keys mean is what llama.cpp makes of them; a key that
-// asks for something that heed lacks is refused, and so is one that heed does not know.
-// Source: llama.cpp, llama_model::load_hparams and the files of each architecture beside it.
+// Configurations of GGUF files. Their keys have the meaning that llama.cpp gives them. A key that
+// requests something heed lacks is refused, and so is an unknown key. Source: llama.cpp,
+// llama_model::load_hparams and the files of each architecture in the same folder.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 
 using io::GgufKeys;
 
-// A key that files state though it changes nothing as long as it has this value.
+// A key that changes nothing if it has this value.
 struct GgufIdleKey {
   const char* name;
   double value;
@@ -34,7 +34,7 @@ constexpr std::array kGgufIdleKeys{GgufIdleKey{"expert_count", 0, kNoExperts},
                                    GgufIdleKey{"expert_group_count", 0, kNoExperts},
                                    GgufIdleKey{"expert_group_used_count", 0, kNoExperts}};
 
-// Keys that change nothing, whatever they say.
+// Keys that change nothing, whatever their value.
 struct GgufIgnoredKey {
   const char* name;
   const char* reason;
@@ -46,9 +46,9 @@ constexpr std::array kGgufIgnoredKeys{
     GgufIgnoredKey{"attention.layer_norm_epsilon", "of norms that the architecture lacks"},
     GgufIgnoredKey{"attention.layer_norm_rms_epsilon", "of norms that the architecture lacks"}};
 
-// The names that keys of other kinds of files begin with: adapters, encoders of images, statistics
-// of weights, and functions of other architectures. Names that llama.cpp does not have at all are
-// notes of whoever made the file.
+// The prefixes of keys in other kinds of files: adapters, image encoders, statistics of weights,
+// and functions of other architectures. Keys that llama.cpp does not have at all are notes of the
+// file's author.
 constexpr std::array kOtherFiles{"adapter.", "clip.", "imatrix.", "diffusion.", "xielu."};
 
 void check_kind_of_file(const GgufFile& file) {
@@ -79,7 +79,7 @@ std::int64_t head_dim_of(GgufKeys& keys, const ModelConfig& config) {
   return dim;
 }
 
-// The sizes that every architecture has.
+// Reads the sizes that every architecture has.
 ModelConfig sizes_of(GgufKeys& keys, Family family) {
   ModelConfig config{.family = family, .architecture = keys.file().string("general.architecture")};
   config.num_layers = keys.size("block_count");
@@ -104,8 +104,8 @@ double epsilon_of(GgufKeys& keys, const char* key) {
   return epsilon;
 }
 
-// Files of the architecture "llama" hold the rows of query and key in the order in which
-// neighbours are turned together, others as transformers has them.
+// Files of the architecture "llama" store the rows of query and key in the order for rotating
+// adjacent dimensions; others in the order of transformers.
 ModelConfig llama_config(GgufKeys& keys, RotaryPairing pairing) {
   ModelConfig config = sizes_of(keys, Family::kLlama);
   config.norm_epsilon = epsilon_of(keys, "attention.layer_norm_rms_epsilon");
@@ -131,7 +131,7 @@ ModelConfig config_of(GgufKeys& keys) {
   GgufKeys(keys.file(), "general.").fail("architecture", "llama, qwen2, gpt2 or bert");
 }
 
-// How one vector is made of a text's, in llama.cpp's numbers.
+// The pooling of a text's vectors to one, from llama.cpp's numbers.
 std::optional<Pooling> pooling_of(GgufKeys& keys) {
   constexpr const char* kKey = "pooling_type";
   const std::int64_t type = keys.integer(kKey, 0);
@@ -149,7 +149,7 @@ std::int64_t rows_of(const GgufFile& file, const char* tensor) {
   return found->second.shape[0];
 }
 
-// Sizes that the tensors decide, and what the file says of them.
+// Takes sizes from the tensors, and checks the file's keys against them.
 void read_table_sizes(GgufKeys& keys, ModelConfig& config) {
   const GgufFile& file = keys.file();
   config.vocab_size = rows_of(file, "token_embd.weight");
@@ -163,7 +163,7 @@ void read_table_sizes(GgufKeys& keys, ModelConfig& config) {
                      "so many rows has token_types.weight");
 }
 
-// All tokens behind which llama.cpp writes no more.
+// All tokens after which llama.cpp ends a text.
 std::vector<std::int64_t> end_ids_of(const GgufFile& file) {
   GgufKeys keys(file, "tokenizer.ggml.");
   std::vector<std::int64_t> ids;

@@ -26,12 +26,12 @@ constexpr std::string_view kDivisors = "rope_freqs.weight";
 
 double gguf_base(io::GgufKeys& keys) {
   const double base = keys.number(kRopeBase, 10000);
-  // The frequencies of a smaller one grow from pair to pair.
+  // With a smaller base, frequencies would grow from pair to pair.
   if (!(base >= 1 && std::isfinite(base))) keys.fail(kRopeBase, "a number, at least 1");
   return base;
 }
 
-// What frequencies are divided by. 0 stands for 1, which divides by nothing.
+// The divisor of frequencies. 0 in the file stands for 1.
 double gguf_factor(io::GgufKeys& keys) {
   const std::string_view key = keys.has(kRopeFactor) ? kRopeFactor : kOldRopeFactor;
   const double factor = keys.number(key, 0);
@@ -40,7 +40,8 @@ double gguf_factor(io::GgufKeys& keys) {
   return factor;
 }
 
-// Corrections of cosines and sines beside YaRN's own, which files state though they have none.
+// Refuses corrections of cosines and sines other than YaRN's own; files may state the neutral
+// values.
 void check_no_corrections(io::GgufKeys& keys) {
   constexpr std::string_view kReason = "cosines and sines have YaRN's own factor";
   keys.expect_number("rope.scaling.yarn_attn_factor", 1, kReason);
@@ -74,13 +75,13 @@ RotaryScaling gguf_scaling(io::GgufKeys& keys, std::int64_t positions) {
   if (!is_yarn && type != "linear" && type != "none")
     keys.fail(kRopeScaling, "none, linear or yarn");
   check_no_corrections(keys);
-  // A negative one is what is usual for the type.
+  // A negative number selects the default of the scaling type.
   if (keys.number(kYarnMixture, -1) >= 0) {
     keys.expect_number(kYarnMixture, is_yarn ? 1 : 0, "scalings are not mixed otherwise");
   }
   if (is_yarn) return gguf_yarn(keys, factor, positions);
   keys.expect_number(kRopeAttention, 1, "cosines and sines have a factor with YaRN only");
-  // These say nothing of other scalings.
+  // Other scalings ignore these.
   keys.ignore("rope.scaling.original_context_length");
   keys.ignore(kYarnFast);
   keys.ignore(kYarnSlow);

@@ -1,4 +1,4 @@
-// Rotary embeddings as GGUF files describe them.
+// Reads rotary embeddings from GGUF files.
 #pragma once
 
 #include "heed/models/config.h"
@@ -6,14 +6,13 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Of the keys that begin with "rope.", as llama.cpp reads them: every dimension of a head is
-// turned, and a factor without a type divides frequencies.
-// @param keys of the architecture
-// @param config its sizes
+// Reads the keys that begin with "rope.", as llama.cpp does: every dimension of a head is rotated,
+// and a factor without a type divides the frequencies. @param keys of the architecture @param
+// config its sizes
 RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config);
 
-// Llama 3's scaling, computed by whoever made the file: the frequency of each pair is divided by
-// a number of the tensor rope_freqs.weight. Source: ggml, ggml_rope_ext (freq_factors).
+// Llama 3's scaling, precomputed by the file's author: the frequency of each pair is divided by an
+// element of the tensor rope_freqs.weight. Source: ggml, ggml_rope_ext (freq_factors).
 void read_divisors(const GgufFile& file, ModelConfig& config);
 
 }}}  // namespace heed::v0::models

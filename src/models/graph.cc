@@ -19,7 +19,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// Elements that a thread takes at once of loops between products.
+// Elements per thread and step in the loops between products.
 constexpr std::int64_t kElementsAtOnce = std::int64_t{1} << 14;
 
 // Calls body(row) for every row of `width` elements.
@@ -38,7 +38,7 @@ Mask mask_of(const ModelConfig& config) {
   return causal() & sliding_window(*config.window - 1, 0);
 }
 
-// A forward pass and its memory, which all layers use.
+// A forward pass and its memory, which all layers share.
 class Pass {
  public:
   Pass(const Model::Parts& parts, const PassInputs& inputs, const ForwardOptions& options)
@@ -89,7 +89,7 @@ class Pass {
     if (options_.hidden_states) options_.hidden_states(index, x_);
   }
 
-  // Where each token stands in its text, and the rotary embedding's angles there.
+  // Finds the position of each token in its text, and the rotary angles.
   void find_positions() {
     const std::int64_t before = inputs_.past == nullptr ? 0 : inputs_.past->length();
     std::int64_t longest = 0;
@@ -120,7 +120,7 @@ class Pass {
     });
   }
 
-  // x = tokens[id] + positions[position] + token_types[type], normalised by BERT.
+  // x = tokens[id] + positions[position] + token_types[type], normalised for BERT.
   void embed() {
     const std::int64_t width = config_.hidden_size;
     const RowFunctions& functions = row_functions();
@@ -141,7 +141,7 @@ class Pass {
     if (config_.family == Family::kBert) apply_norm(parts_.embedding_norm, config_, x_, x_);
   }
 
-  // x += attention(input)
+  // x += attention(input).
   void add_attention(const TransformerLayer& layer, std::int64_t index, FloatView input) {
     layer.query.apply(input, query_);
     layer.key.apply(input, key_);
@@ -169,7 +169,7 @@ class Pass {
     return x.view().reshape({inputs_.size(), num_heads, config_.head_dim});
   }
 
-  // [tokens, num_heads, head_dim]
+  // Returns [tokens, num_heads, head_dim].
   Tensor<float> attended(std::int64_t layer) const {
     const FloatView query = heads_of(query_, config_.num_heads);
     const FloatView key = heads_of(key_, config_.num_kv_heads);
@@ -212,7 +212,7 @@ class Pass {
     }
   }
 
-  // x += down(activation(gate(input)) · up(input)), or down(activation(up(input)))
+  // x += down(activation(gate(input)) · up(input)), or down(activation(up(input))).
   void add_mlp(const TransformerLayer& layer, FloatView input) {
     const std::int64_t width = config_.intermediate_size;
     if (is_gated()) {
@@ -259,9 +259,9 @@ class Pass {
   std::vector<std::int64_t> positions_;  // of each token in its text
   Tensor<float> cos_, sin_;              // [1, tokens, rotary_dim / 2]
   Tensor<float> x_;                      // hidden states, [tokens, hidden_size]
-  Tensor<float> normed_;                 // what a part reads, and then what it adds
+  Tensor<float> normed_;                 // the input of a part, and then its output
   Tensor<float> query_, key_, value_;
-  Tensor<float> gate_, up_;  // between the products of the feed-forward layer
+  Tensor<float> gate_, up_;  // inside the feed-forward layer
 };
 
 void check_ids(const char* function, const char* name, std::span<const std::int64_t> ids,

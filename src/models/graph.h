@@ -1,4 +1,4 @@
-// A forward pass: the tokens that it reads, and what it does with them layer by layer.
+// A forward pass: its input tokens, and the computation through all layers.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// The tokens of a pass: of whole texts, or of one text that goes on after what a past keeps.
+// The tokens of a pass: of whole texts, or of one text that continues a past.
 struct PassInputs {
   std::span<const std::int64_t> ids;
-  std::span<const std::int64_t> boundaries;  // of the texts
-  std::span<const std::int64_t> type_ids;    // or none
+  std::span<const std::int64_t> boundaries;  // the texts' first tokens, and the total
+  std::span<const std::int64_t> type_ids;    // may be empty
   nn::Past* past = nullptr;
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(ids.size()); }
@@ -25,10 +25,10 @@ struct PassInputs {
   }
 };
 
-// Throws InvalidArgument as Model::forward.
+// Throws InvalidArgument as Model::forward does.
 void check_inputs(const char* function, const ModelConfig& config, const PassInputs& inputs);
 
-// Hidden states after the last layer and norm, [tokens, hidden_size], of checked inputs.
+// Hidden states [tokens, hidden_size] after the last layer and norm. The inputs must be checked.
 Tensor<float> run_graph(const Model::Parts& parts, const PassInputs& inputs,
                         const ForwardOptions& options);
 

@@ -1,4 +1,4 @@
-// A small JSON file of a model's folder, read whole.
+// A small JSON file of a model's folder, read as a whole.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,10 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Keeps what its parts refer to.
+// Owns the text and the tree that its parts refer to.
 class JsonDocument {
  public:
-  // Throws FormatError when the file is no JSON, IoError when it cannot be read.
+  // Throws FormatError if the file is not JSON, IoError if it cannot be read.
   explicit JsonDocument(const std::filesystem::path& path)
       : file_(path.string()), value_(io::parse_json(io::read_text_file(path), file_)) {}
   io::JsonPart root() const { return {file_, value_}; }

@@ -1,4 +1,4 @@
-// From files to the parts of a transformer.
+// Loads the parts of a transformer from files.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -73,8 +73,8 @@ TransformerLayer read_layer(WeightReader& reader, const WeightNames& names, std:
   return layer;
 }
 
-// The matrix of scores: where the file has one it counts, whatever the configuration says of ties.
-// Models saved without a head have none.
+// Reads the matrix of the head. If the file has one it is used, whether or not the configuration
+// ties it. Models saved without a head have none.
 void read_head(WeightReader& reader, const WeightNames& names, Model::Parts& parts) {
   ModelConfig& config = parts.config;
   const std::string name(names.head);

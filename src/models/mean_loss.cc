@@ -13,10 +13,10 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// Rows of logits at once: each has as many numbers as the vocabulary has tokens.
+// Rows of logits computed at once; each has one number per token of the vocabulary.
 constexpr std::int64_t kRowsAtOnce = 64;
 
-// −ln p of a token of one row of logits, which is used up.
+// −ln p of a token, from one row of logits, which is overwritten.
 double loss_of(float* logits, std::int64_t size, std::int64_t token) {
   const nn::VectorLoops<float>& loops = nn::vector_loops<float>();
   const float largest = loops.largest(logits, size);

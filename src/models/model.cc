@@ -17,7 +17,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// Calls use(matrix) for every matrix that holds weights of its own.
+// Calls use(matrix) for every matrix that has its own weights.
 template <class Use>
 void for_each_matrix(const Model::Parts& parts, Use use) {
   use(parts.tokens);
@@ -32,7 +32,7 @@ void for_each_matrix(const Model::Parts& parts, Use use) {
   }
 }
 
-// Elements of all vectors: norms and biases.
+// The number of elements of all vectors: norms and biases.
 std::int64_t num_vector_elements(const Model::Parts& parts) {
   std::int64_t count = 0;
   const auto add = [&](const Tensor<float>& vector) { count += vector.num_elements(); };
@@ -159,7 +159,7 @@ Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
     check_finite("Model::forward", *parts_, hidden);
     return hidden;
   } catch (...) {
-    // Some layers have read the tokens, others have not.
+    // Some layers have already appended the tokens to the past; removes them.
     for (std::int64_t i = 0; i < past.num_layers(); ++i) past.layer(i).front().truncate(before);
     throw;
   }

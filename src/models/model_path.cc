@@ -25,7 +25,7 @@ constexpr std::string_view kFolders =
     "heed opens folders with config.json, model.safetensors and tokenizer.json, as "
     "save_pretrained() writes them, and GGUF files";
 
-// Files of models that heed does not open, by how their names end.
+// Model files that heed cannot open, by the ending of their names.
 struct ForeignFile {
   std::string_view ending;
   std::string_view what;
@@ -88,14 +88,14 @@ void check_model_file(const fs::path& path) {
   refuse(path, file->what, kFolders);
 }
 
-// The model that an adapter changes, as far as its configuration says.
+// The base model that an adapter's configuration names.
 std::string base_of_adapter(const fs::path& config) {
   const JsonDocument document(config);
   const std::string base = document.root().string_or("base_model_name_or_path", "");
   return base.empty() ? "another model" : io::printable(base);
 }
 
-// Names of files in a folder, in order.
+// The names of the files in a folder, sorted.
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -106,7 +106,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-// Says what to do with what lies in a folder that lacks something.
+// Throws for a folder without the `missing` file; the message says what to do with the files in it.
 [[noreturn]] void refuse_folder(const fs::path& folder, std::string_view missing) {
   const std::vector<fs::path> files = files_in(folder);
   const auto gguf = std::find_if(files.begin(), files.end(), [](const fs::path& file) {

@@ -1,4 +1,4 @@
-// What stands for a tokenizer where there is none.
+// The substitute for a missing tokenizer.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Encodes no text: it throws InvalidArgument, which names the folder and says what to do. An id is
-// its own label and decodes to nothing.
+// Encoding throws InvalidArgument, which names the folder and says what to do. The label of an id
+// is its number, and it decodes to nothing.
 std::unique_ptr<const text::Tokenizer> no_tokenizer(std::string folder);
 
 }}}  // namespace heed::v0::models

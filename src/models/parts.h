@@ -1,4 +1,4 @@
-// The weights of a transformer, by what they do.
+// The weights of a transformer, by role.
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,43 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// out = x · Wᵀ + bias
+// out = x · Wᵀ + bias.
 struct Projection {
   WeightMatrix weight;
-  Tensor<float> bias;  // [rows], or empty
+  Tensor<float> bias;  // [rows] or empty
 
   void apply(FloatView x, TensorView<float> out) const {
     weight.multiply(x, {bias.data(), static_cast<std::size_t>(bias.num_elements())}, out);
   }
 };
 
-// A layer norm, or an RMS norm where the family has these.
+// A layer norm, or an RMS norm, depending on the family.
 struct Norm {
   Tensor<float> weight;
-  Tensor<float> bias;  // empty: none
+  Tensor<float> bias;  // empty if there is none
 };
 
 struct TransformerLayer {
-  Norm attention_norm;  // before attention, or of BERT after it
+  Norm attention_norm;  // before attention, for BERT after it
   Projection query, key, value, out;
-  Norm mlp_norm;    // before the feed-forward layer, or of BERT after it
-  Projection gate;  // of gated layers only
+  Norm mlp_norm;    // before the feed-forward layer, for BERT after it
+  Projection gate;  // in gated layers only
   Projection up, down;
 };
 
 struct Model::Parts {
   ModelConfig config;
   std::unique_ptr<const text::Tokenizer> tokenizer;
-  std::optional<Checkpoint> checkpoint;  // where the weights came from
-  std::vector<std::string> tensors;      // the names of those that are used
+  std::optional<Checkpoint> checkpoint;  // the source of the weights
+  std::vector<std::string> tensors;      // the names of the tensors that are used
 
   WeightMatrix tokens;       // [vocab_size, hidden_size]
-  WeightMatrix positions;    // [max_positions, hidden_size], or nothing
-  WeightMatrix token_types;  // [num_token_types, hidden_size], or nothing
-  Norm embedding_norm;       // BERT's
+  WeightMatrix positions;    // [max_positions, hidden_size], or empty
+  WeightMatrix token_types;  // [num_token_types, hidden_size], or empty
+  Norm embedding_norm;       // BERT only
   std::vector<TransformerLayer> layers;
-  Norm final_norm;  // of decoders
-  Projection head;  // [vocab_size, hidden_size], shared with tokens where it is tied; or nothing
+  Norm final_norm;  // decoders only
+  Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty
 };
 
 }}}  // namespace heed::v0::models

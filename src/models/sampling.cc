@@ -14,7 +14,7 @@ namespace {
 
 struct Candidate {
   std::int64_t token;
-  double probability;  // beside that of the likeliest
+  double probability;  // relative to the likeliest token
 };
 
 void check_sampling(const Sampling& sampling) {
@@ -46,18 +46,17 @@ std::int64_t likeliest(std::span<const float> logits) {
   return best;
 }
 
-// The tokens from the likeliest on, of equal ones the first. They are sorted only as far as
-// somebody asks, for a choice is seldom far from the likeliest.
+// The tokens in order of decreasing probability, at equal probability in the order of ids. They are
+// sorted only as far as needed, because a choice is seldom far from the likeliest.
 class Ranking {
  public:
-  // @param best the likeliest of them
+  // @param best the likeliest token
   Ranking(std::span<const float> logits, double temperature, std::int64_t best) {
     candidates_.reserve(logits.size());
     const double largest = static_cast<double>(logits[static_cast<std::size_t>(best)]);
     for (std::size_t i = 0; i < logits.size(); ++i) {
       const double logit = static_cast<double>(logits[i]);
-      // The difference of two infinities has no meaning: the likeliest is at distance 0 from
-      // itself.
+      // Avoids the difference of two infinities: the likeliest token has distance 0.
       const double below = logit == largest ? 0 : logit - largest;
       candidates_.push_back({static_cast<std::int64_t>(i), std::exp(below / temperature)});
     }
@@ -70,14 +69,14 @@ class Ranking {
     return candidates_[rank];
   }
 
-  // Keeps the likeliest, so many.
+  // Keeps the `count` likeliest tokens.
   void keep(std::size_t count) {
     if (count >= size()) return;
     sort_up_to(count);
     candidates_.resize(count);
   }
 
-  // Keeps the likeliest, as few as have this share of the probability together.
+  // Keeps the smallest number of likeliest tokens that together have this share of the probability.
   void keep_share(double share) {
     const double wanted = share * total();
     double sum = 0;

@@ -1,4 +1,4 @@
-// Messages about settings, which a program knows as members and the command as options.
+// Messages about settings, which are members in a program and options of the command.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// "d_model", or "--d-model" as the command has it. What is no option keeps its name: "the
-// vocabulary".
+// Returns "d_model", or "--d-model" for the command. A name that is not an option is unchanged:
+// "the vocabulary".
 std::string name_of_setting(std::string_view member, SettingNames names);
 
 // Throws InvalidArgument naming the member unless low ≤ value ≤ high.

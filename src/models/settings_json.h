@@ -1,4 +1,4 @@
-// The settings of a model as they stand in its files: JSON.
+// The settings of a model in its files, as JSON.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace heed { inline namespace v0 { namespace models {
 
 [[noreturn]] HEED_API void throw_no_settings(const std::filesystem::path& file);
 
-// What read() takes from the JSON of `file`, and checks. Throws std::runtime_error naming the file
-// when something is missing, of another type or out of range.
+// Returns the settings that read() takes from the JSON of `file` and checks. Throws
+// std::runtime_error naming the file if a setting is missing, of another type or out of range.
 template <class Read>
 auto settings_of(const std::filesystem::path& file, const Read& read) {
   try {
@@ -30,15 +30,16 @@ auto settings_of(const std::filesystem::path& file, const Read& read) {
 
 HEED_API nlohmann::json to_json(const CausalConfig& config);
 
-// What a file says, checked. Throws std::runtime_error naming the file when it is none of ours.
+// Reads and checks the configuration in a file. Throws std::runtime_error naming the file if it
+// holds none of heed's.
 HEED_API CausalConfig causal_config(const nlohmann::json& json, const std::filesystem::path& file,
                                     SettingNames names);
 
-// The member `name`, a text.
+// The member `name`, which must be a text.
 HEED_API std::string text_setting(const nlohmann::json& json, const char* name,
                                   const std::filesystem::path& file);
 
-// The settings in the metadata of a file: an object, and where `task` is given, of that.
+// The settings in the metadata of a file: an object, for the given `task` if there is one.
 HEED_API nlohmann::json parse_settings(const std::string& text, const std::filesystem::path& file);
 HEED_API nlohmann::json parse_settings(const std::string& text, std::string_view task,
                                        const std::filesystem::path& file);

@@ -14,7 +14,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// The token that follows, drawn with probabilities softmax(logits / temperature).
+// Draws the next token with probabilities softmax(logits / temperature).
 std::int64_t drawn_token(std::span<const float> logits, double temperature,
                          TorchGenerator& random) {
   const auto largest = std::max_element(logits.begin(), logits.end());
@@ -36,7 +36,7 @@ std::vector<std::int32_t> short_ids(const text::Tokenizer& tokenizer, std::strin
   return ids;
 }
 
-// What the ids behind a prompt stand for.
+// Decodes the ids after a prompt.
 std::string text_behind(const text::Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                         const std::vector<std::int64_t>& ids) {
   const std::vector<std::int64_t> context(prompt.begin(), prompt.end());

@@ -1,4 +1,4 @@
-// How the types of weights lie in memory.
+// The memory formats of the weight types.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Elements of a row that share a scale, where there is one.
+// The elements of a row that share a scale, in types with scales.
 inline constexpr std::int64_t kWeightBlock = 32;
 
 struct WeightFormat {
   std::string_view name;
-  std::string_view safetensors_code;  // empty: not in such files
+  std::string_view safetensors_code;  // empty if safetensors files do not have the type
   std::string_view ggml_name;
   std::int64_t block_elements;
   std::int64_t block_bytes;

@@ -24,7 +24,7 @@ void for_pieces(std::int64_t block_bytes, const Copy& copy) {
   for (std::int64_t at = nibbles; at < block_bytes; at += kNibblePiece) copy(at, kNibblePiece);
 }
 
-// Where a group has a piece of its row i, from the beginning of the block of all rows.
+// The offset of the piece of row i in a group, from the beginning of the block of all its rows.
 std::int64_t place_of_piece(std::int64_t i, std::int64_t offset, std::int64_t size) {
   return kGroupRows * offset + i * size;
 }
@@ -79,7 +79,7 @@ const std::byte* stored_columns(const WeightRows& w, std::int64_t row, std::int6
 }
 
 void arrange_numbers(const float* x, std::int64_t count, float* arranged) {
-  // Byte b of a piece holds columns b and b + 16 of those from the piece's first on.
+  // Byte b of a piece holds columns b and b + 16, counted from the first column of the piece.
   constexpr std::int64_t kHalf = kWeightBlock / 2;
   for (std::int64_t block = 0; block < count; block += kWeightBlock) {
     for (std::int64_t piece = 0; piece < kHalf; piece += kNibblePiece) {

@@ -16,7 +16,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 struct WeightMatrix::Elements {
   WeightRows rows;
-  // What the rows' bytes are: of a file that is mapped, numbers, or groups of four bits a weight.
+  // The owner of the rows' bytes: a mapped file, floats, or groups of 4-bit weights.
   std::optional<Checkpoint> checkpoint = std::nullopt;
   Tensor<float> floats = {};
   std::vector<std::byte> groups = {};

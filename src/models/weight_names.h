@@ -1,4 +1,4 @@
-// What checkpoints call the weights of each family.
+// The names of weights in the checkpoints of each family.
 #pragma once
 
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// A tensor that files have though no result depends on it. The name may begin or end with '*',
-// which stands for anything; it is that behind the prefix.
+// A tensor on which no result depends although files have it. The name is the part after the
+// prefix. It may begin or end with '*', which matches anything.
 struct HarmlessTensor {
   std::string_view name;
   std::string_view reason;
 };
 
-// The names of weights without ".weight" and ".bias". Those of a layer stand after layer(i); empty:
-// the family has no such part.
+// The names of weights without ".weight" and ".bias". Names of a layer's weights follow layer(i);
+// empty if the family has no such part.
 struct WeightNames {
-  // What may stand before each name: models that were saved with a head have their base's name.
+  // An optional prefix of each name: models saved with a head have the name of their base there.
   std::string_view prefix;
   std::string_view tokens;
   std::string_view positions;
@@ -29,11 +29,11 @@ struct WeightNames {
   std::string_view layer;
   std::string_view attention_norm;
   std::string_view query, key, value;
-  std::string_view fused;  // the rows of query, key and value, one below the other
+  std::string_view fused;  // the rows of query, key and value, concatenated
   std::string_view out;
   std::string_view mlp_norm;
   std::string_view gate, up, down;
-  bool is_transposed = false;  // matrices of layers are [columns, rows]
+  bool is_transposed = false;  // true if matrices of layers are stored as [columns, rows]
   std::span<const HarmlessTensor> harmless = {};
 };
 

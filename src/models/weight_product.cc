@@ -12,7 +12,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// Bytes of W, times rows of x, that a thread takes at a time: some 7 µs.
+// Bytes of W, times rows of x, per chunk of a thread: some 7 µs.
 constexpr std::int64_t kChunkBytes = std::int64_t{64} << 10;
 
 // Bytes of W that stay in the nearest cache while further rows of x are multiplied.
@@ -22,16 +22,16 @@ constexpr std::int64_t kTileBytes = std::int64_t{8} << 10;
 // KB.
 constexpr std::int64_t kNearRows = 512;
 
-// Multiplications, of numbers with decoded weights, that a thread takes at a time: some 20 µs.
+// Multiplications of numbers with decoded weights per chunk of a thread: some 20 µs.
 constexpr std::int64_t kChunkProducts = std::int64_t{1} << 20;
 
-// So many rows of so many units make up about `wanted`, a multiple of `step`.
+// The number of rows, a multiple of `step`, that takes about `wanted` units at `row` units per row.
 std::int64_t rows_of(std::int64_t wanted, std::int64_t row, std::int64_t step) {
   return std::max<std::int64_t>(wanted / std::max<std::int64_t>(row, 1) / step, 1) * step;
 }
 
-// Rows of W that a thread takes at a time: an even number of equal chunks, so that two threads have
-// the same to do, of whole groups.
+// Rows of W per chunk: an even number of equal chunks, so that two threads have the same work, each
+// of whole groups.
 std::int64_t chunk_rows(const WeightRows& w, std::int64_t num_inputs) {
   const std::int64_t row = std::max<std::int64_t>(w.row_bytes * num_inputs, 1);
   const std::int64_t chunks = w.num_rows / std::max<std::int64_t>(kChunkBytes / row, 1);
@@ -40,7 +40,7 @@ std::int64_t chunk_rows(const WeightRows& w, std::int64_t num_inputs) {
   return w.is_grouped ? (rows + kGroupRows - 1) / kGroupRows * kGroupRows : rows;
 }
 
-// To columns first ≤ r < last.
+// Adds the bias to columns first ≤ r < last.
 void add_bias(std::span<const float> bias, std::int64_t first, std::int64_t last,
               TensorView<float> out) {
   if (bias.empty()) return;
@@ -50,7 +50,7 @@ void add_bias(std::span<const float> bias, std::int64_t first, std::int64_t last
   }
 }
 
-// The product where there are no columns.
+// Writes the product of matrices without columns: the bias or 0.
 void fill_rows(std::span<const float> bias, TensorView<float> out) {
   for (std::int64_t i = 0; i < out.extent(0); ++i) {
     float* const row = out.data() + i * out.stride(0);
@@ -62,7 +62,7 @@ void fill_rows(std::span<const float> bias, TensorView<float> out) {
   }
 }
 
-// What products with groups of weights read of x.
+// The input of products with groups of weights, made from x.
 struct ArrangedNumbers {
   std::vector<float> numbers;  // [n, columns]
   std::vector<float> sums;     // [n, columns / kWeightBlock]
@@ -106,7 +106,7 @@ void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x
                });
 }
 
-// For rows of x that stay in a cache while one panel of W after the other reads them.
+// Multiplies rows of x that stay in a cache while one panel of W after the other reads them.
 void multiply_near(const WeightKernels& kernels, const WeightRows& w, FloatView x,
                    std::span<const float> bias, TensorView<float> out) {
   const InputRows inputs{.data = x.data(), .num_rows = x.extent(0), .stride = x.stride(0)};

@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-// A pattern is a name, or one whose beginning or end may be anything: "*end", "begin*".
+// Matches a name with a pattern: a name, "*end" or "begin*".
 bool fits_pattern(std::string_view pattern, std::string_view name) {
   if (pattern.starts_with('*')) return name.ends_with(pattern.substr(1));
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -58,7 +58,7 @@ Projection WeightReader::projection(const std::string& name, std::int64_t rows,
 }
 
 Norm WeightReader::norm(const std::string& name, std::int64_t size, bool has_bias) {
-  // BERT's first checkpoints have the names that TensorFlow gave.
+  // BERT's first checkpoints use the names of TensorFlow.
   const bool is_old = checkpoint_.contains(name + ".gamma");
   Norm norm{.weight = vector(name + (is_old ? ".gamma" : ".weight"), size), .bias = {}};
   if (has_bias) norm.bias = vector(name + (is_old ? ".beta" : ".bias"), size);

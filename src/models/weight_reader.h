@@ -1,4 +1,4 @@
-// Takes weights out of a checkpoint by what they do, and knows what nobody took.
+// Reads weights from a checkpoint by role, and knows which were not read.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Finds weights by their names, checks their shapes and keeps a record of what was read. Its
-// functions throw FormatError naming the tensor that is missing or of another shape.
+// Finds weights by name, checks their shapes and records what was read. Its functions throw
+// FormatError naming a tensor that is missing or has another shape.
 class WeightReader {
  public:
-  // Both must outlive the reader.
+  // Both arguments must outlive the reader.
   WeightReader(const Checkpoint& checkpoint, const WeightNames& names);
 
   std::string of_model(std::string_view name) const;
@@ -31,9 +31,9 @@ class WeightReader {
   Norm norm(const std::string& name, std::int64_t size, bool has_bias);
 
   // Throws FormatError naming a tensor that was not read and is not known to be harmless: a model
-  // that uses it computes something else.
+  // that uses it would compute something else.
   void check_all_read(const ModelConfig& config) const;
-  // The names of what was read, in this order.
+  // The names of the tensors that were read, in this order.
   const std::vector<std::string>& read() const noexcept { return read_; }
 
  private:

@@ -1,4 +1,4 @@
-// Products of a few rows of numbers with groups of rows of weights of four bits.
+// Products of a few rows of numbers with 4-bit weights in groups of rows.
 #if defined(HEED_MODELS_GROUPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_MODELS_GROUPS_INL_H_
 #undef HEED_MODELS_GROUPS_INL_H_
@@ -15,16 +15,16 @@ HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
 inline constexpr int kGroupVectors = static_cast<int>(kGroupRows) / kLanes;
-// A row of numbers has two vectors of rows of weights at a time; more of them fill the registers
-// with one.
+// For one row of numbers, two vectors of weight rows are computed at a time; for more, one vector
+// fills the registers.
 inline constexpr int kVectorsOfOneRow = std::min(2, kGroupVectors);
 
-// kRows rows of numbers with kVectors vectors of rows of weights, which are Stored.
+// The product of kRows rows of numbers with kVectors vectors of weight rows of type Stored.
 template <class Stored, int kRows, int kVectors>
 class GroupProduct {
  public:
-  // out[i · kGroupRows + r] for the rows r of a group from first_lane on. `next` is the group to
-  // come.
+  // Writes out[i · kGroupRows + r] for the rows r of a group from first_lane on. `next` is the next
+  // group, to prefetch.
   static HWY_INLINE void compute(const std::byte* group, const std::byte* next, int first_lane,
                                  const InputRows& x, float* HWY_RESTRICT out) {
     Vec sums[kRows][kVectors];
@@ -34,7 +34,7 @@ class GroupProduct {
     const std::int64_t num_blocks = x.columns / kWeightBlock;
     for (std::int64_t b = 0; b < num_blocks; ++b) {
       const std::int64_t at = b * kBlockBytes;
-      // Left alone, processors foresee too little of streams as short as a group.
+      // Hardware prefetching falls short for streams as short as a group.
       for (std::int64_t line = 0; line < kBlockBytes; line += kLineBytes) {
         __builtin_prefetch(next + at + line);
       }
@@ -51,10 +51,10 @@ class GroupProduct {
  private:
   static constexpr std::int64_t kBlockBytes = kGroupRows * Stored::kBlockBytes;
   static constexpr std::int64_t kHeadBytes = kGroupRows * 2;
-  static constexpr int kPieces = 4;   // of four bytes a row and block
-  static constexpr int kNibbles = 8;  // of a piece
-  // Sums of each kind: of one row, four additions need not wait for each other. As many for more
-  // rows, whose bits would differ otherwise.
+  static constexpr int kPieces = 4;   // of four bytes per row and block
+  static constexpr int kNibbles = 8;  // per piece
+  // The number of partial sums of each kind: for one row, four independent additions. More rows use
+  // as many, because the results would differ otherwise.
   static constexpr int kChains = 4 / kVectorsOfOneRow;
 
   struct Products {
@@ -94,8 +94,8 @@ class GroupProduct {
     }
   }
 
-  // Nibble k of every word, left in its place but for the last, with the numbers that are arranged
-  // for that.
+  // Nibble k of every word, not shifted except for the last, times numbers that were scaled to
+  // match.
   template <int k>
   static HWY_INLINE void add_nibbles(const WordVec (&words)[kVectors], const float* x,
                                      std::int64_t x_stride, Products& products) {

@@ -1,4 +1,5 @@
-// Products of many rows of numbers with rows of stored weights, which become floats first.
+// Products of many rows of numbers with rows of stored weights, which are converted to floats
+// first.
 #if defined(HEED_MODELS_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_MODELS_PANELS_INL_H_
 #undef HEED_MODELS_PANELS_INL_H_
@@ -24,26 +25,27 @@ namespace registers = kernels::HWY_NAMESPACE::f32;
 inline constexpr int kPanelVectors = 3;
 inline constexpr std::int64_t kPanelRows = kPanelVectors * kLanes;
 
-// Columns of a panel: 24 KB of them stay in the nearest cache while all rows of numbers go by.
+// The columns of a panel: its 24 KB stay in the nearest cache while all rows of numbers are
+// multiplied.
 inline constexpr std::int64_t kPanelColumns = 2048 / kLanes;
 static_assert(kPanelColumns % kWeightBlock == 0);
 
-// Columns whose products make up one sum. Of 1536 columns in such sums the error is a quarter of
-// one sum's.
+// The columns that one sum covers. For 1536 columns, summing in parts of this size has a quarter of
+// the error of a single sum.
 inline constexpr std::int64_t kSummedColumns = 64;
 
-// What is multiplied at a time: columns from `first` on.
+// The columns that are multiplied at a time: `count` from `first` on.
 struct PanelColumns {
   std::int64_t first;
   std::int64_t count;  // at most kPanelColumns
 };
 
-// Rows that w does not have are zero.
+// Converts weights to a panel; rows that w does not have are zero.
 template <class Decode>
 void fill_panel(const WeightRows& w, const PanelColumns& columns, const Decode& decode,
                 float* HWY_RESTRICT panel) {
   HWY_ALIGN float rows[kLanes * kPanelColumns];
-  std::byte stored[kPanelColumns];  // some of a row that is in a group
+  std::byte stored[kPanelColumns];  // columns of a row in a group
   for (std::int64_t first = 0; first < kPanelRows; first += kLanes) {
     for (std::int64_t i = 0; i < kLanes; ++i) {
       float* const row = rows + i * kPanelColumns;
@@ -77,8 +79,8 @@ HWY_INLINE void sum_columns(const float* x, std::int64_t x_stride, const float* 
                                             static_cast<std::int32_t>(count), sums);
 }
 
-// out[i · out_stride + r] (+)= Σ_c x[i][c] · panel[c][r] for kRows rows of x and `count` of the
-// panel's. Sums of kSummedColumns are added up, which rounds less than one long sum.
+// out[i · out_stride + r] (+)= Σ_c x[i][c] · panel[c][r] for kRows rows of x and `count` columns of
+// the panel. Partial sums of kSummedColumns are added up, which rounds less than one long sum.
 template <int kRows>
 HWY_INLINE void multiply_block(const InputRows& x, const PanelColumns& columns, const float* panel,
                                std::int64_t count, float* out, std::int64_t out_stride) {
@@ -107,7 +109,7 @@ HWY_INLINE void multiply_block(const InputRows& x, const PanelColumns& columns, 
   }
 }
 
-// For kRows rows of x at a time, then for half as many.
+// Multiplies kRows rows of x at a time, then the rest with half as many.
 template <int kRows>
 HWY_INLINE void multiply_blocks(const InputRows& x, const PanelColumns& columns, const float* panel,
                                 std::int64_t count, float* out, std::int64_t out_stride) {
@@ -122,7 +124,7 @@ HWY_INLINE void multiply_blocks(const InputRows& x, const PanelColumns& columns,
   }
 }
 
-// At most kPanelRows rows of weights.
+// Multiplies with at most kPanelRows rows of weights.
 template <class Decode>
 void multiply_decoded(const WeightRows& w, const InputRows& x, const Decode& decode, float* out,
                       std::int64_t out_stride) {

@@ -1,4 +1,4 @@
-// Products of a few rows of numbers with rows of stored weights that lie one behind the other.
+// Products of a few rows of numbers with consecutive rows of stored weights.
 #if defined(HEED_MODELS_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_MODELS_PRODUCTS_INL_H_
 #undef HEED_MODELS_PRODUCTS_INL_H_
@@ -23,8 +23,8 @@ struct Sums {
 
 HWY_INLINE float sum_of_lanes(Vec sums) { return hn::GetLane(hn::SumOfLanes(kFloats, sums)); }
 
-// A row of weights without blocks. Two sums of each kind, so that one addition need not wait for
-// the one before.
+// The product with a row of weights without blocks. It has two independent sums of each kind, so
+// that no addition waits for the one before.
 template <class Stored, int kRows>
 class FloatProduct {
  public:
@@ -58,7 +58,7 @@ class FloatProduct {
     }
   }
 
-  // The last columns, fewer than kLanes, with zeros behind them.
+  // Adds the last columns, fewer than kLanes, padded with zeros.
   static HWY_INLINE void add_last(const std::byte* w, const InputRows& x, std::int64_t column,
                                   std::int64_t count, Sums<Vec, kRows>& sums) {
     HWY_ALIGN std::byte weights[kLanes * Stored::kBytes] = {};
@@ -72,7 +72,7 @@ class FloatProduct {
   }
 };
 
-// kWeights neighbouring rows of weights in blocks: Σ over the blocks of scale · Σ q x.
+// The product with kWeights adjacent rows of weights in blocks: Σ over the blocks of scale · Σ q x.
 template <class Stored, int kWeights, int kRows>
 class BlockProduct {
  public:
@@ -85,8 +85,7 @@ class BlockProduct {
     for (std::int64_t b = 0; b < w.columns / kWeightBlock; ++b) {
       for (int k = 0; k < kWeights; ++k) {
         const std::byte* const at = block + k * w.row_bytes;
-        // What the next rows have in this place: left alone, processors foresee too little of
-        // streams as short as a row.
+        // Prefetches the next rows: hardware prefetching falls short for streams as short as a row.
         __builtin_prefetch(at + kWeights * w.row_bytes);
         add_block(at, numbers, x.stride, &sums.row[k * kRows]);
       }
@@ -116,8 +115,8 @@ class BlockProduct {
   }
 };
 
-// Two rows of weights at a time for one row of numbers: with sums that do not wait for each other a
-// row of 576 takes 0.93 of the time.
+// Computes two rows of weights at a time for one row of numbers: with independent sums, a row of
+// 576 takes 0.93 of the time.
 template <class Stored, int kRows>
 void multiply_blocks(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride) {
   constexpr int kWeights = kRows == 1 ? 2 : 1;

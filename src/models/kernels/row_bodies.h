@@ -11,13 +11,13 @@
 
 namespace heed { inline namespace v0 { namespace models::row_bodies {
 
-// exp(z²) · erfc(z) = t · Q(t), t = 1 / (1 + z/2), for 0 ≤ z ≤ 10 within 4.3e-8 of itself: the
-// minimax polynomial of degree 8, the constant term first.
+// exp(z²) · erfc(z) = t · Q(t), t = 1 / (1 + z/2), for 0 ≤ z ≤ 10, with a relative error of 4.3e-8:
+// the minimax polynomial of degree 8, the constant term first.
 inline constexpr float kErfcCoefficients[] = {0.282086432F, 0.282375276F,   0.243103951F,
                                               0.202685982F, -0.0266231932F, 0.278062999F,
                                               -0.48719573F, 0.284572691F,   -0.0590684377F};
 
-// x · Φ(x). Of a negative x, Φ is the tail itself: 1 + erf would lose its digits.
+// x · Φ(x). For negative x, Φ is computed as the tail directly: 1 + erf would lose its digits.
 [[gnu::always_inline]] inline float gelu(float x) {
   const float z = std::abs(x) * 0.707106781F;
   const float t = 1.0F / (1.0F + 0.5F * z);

@@ -1,9 +1,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "models/kernels/row_functions.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// The list of targets must be known before the includes that iterate over it.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for each instruction set.
+// foreach_target must be first: it includes this file once for each instruction set.
 #include "attention/kernels/target.h"
 #include "hwy/highway.h"
 #include "models/kernels/row_bodies.h"

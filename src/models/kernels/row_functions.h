@@ -1,22 +1,22 @@
-// What a transformer computes between matrix products, row by row, compiled for each instruction
-// set. None contracts or reorders, so that the numbers are the same with each.
+// The computations of a transformer between matrix products, row by row, compiled for each
+// instruction set. No compiler contraction or reordering, so the results are the same with each.
 #pragma once
 
 #include <cstdint>
 
 namespace heed { inline namespace v0 { namespace models {
 
-// What a norm does to a row: y = (x − mean) / √(variance + epsilon) · weight + bias, or, of RMS
-// norms, y = x / √(mean of x² + epsilon) · weight.
+// The operation of a norm on a row: y = (x − mean) / √(variance + epsilon) · weight + bias, or for
+// RMS norms y = x / √(mean of x² + epsilon) · weight.
 struct NormRow {
   const float* weight;
-  const float* bias;  // null: none
+  const float* bias;  // null if there is none
   std::int64_t size;
   double epsilon;
 };
 
 struct RowFunctions {
-  const char* vectors;  // of which instruction set
+  const char* vectors;  // the name of the instruction set
   void (*layer_norm)(const NormRow& norm, const float* x, float* y);
   void (*rms_norm)(const NormRow& norm, const float* x, float* y);
   // y += x
@@ -33,8 +33,8 @@ struct RowFunctions {
   void (*multiply)(const float* x, std::int64_t count, float* y);
 };
 
-// Those for the vectors that attention uses, which HEED_TARGET may name; of the baseline for the
-// reference. Throws InvalidArgument as attention does.
+// The functions for the instruction set that attention uses, which HEED_TARGET may set; for the
+// reference, those of the baseline. Throws InvalidArgument as attention does.
 const RowFunctions& row_functions();
 
 }}}  // namespace heed::v0::models

@@ -1,5 +1,5 @@
-// Vectors of stored weights: a struct for each type says where a row's weights are and how they
-// become floats.
+// Vectors of stored weights: a struct for each type locates the weights of a row and converts them
+// to floats.
 #if defined(HEED_MODELS_STORED_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_MODELS_STORED_INL_H_
 #undef HEED_MODELS_STORED_INL_H_
@@ -31,7 +31,8 @@ using Halves = hn::Rebind<std::uint16_t, Floats>;
 using Bytes = hn::Rebind<std::uint8_t, Floats>;
 using SignedBytes = hn::Rebind<std::int8_t, Floats>;
 
-// The numbers that a block begins with, in the first lanes; what is behind them in the others.
+// The numbers at the beginning of a block, in the first lanes; the other lanes hold the bytes after
+// them.
 using Heads = hn::CappedTag<float, 4>;
 using HeadVec = hn::Vec<Heads>;
 inline constexpr Heads kHeads;
@@ -42,7 +43,7 @@ HWY_INLINE std::uint16_t load_half(const std::byte* at) {
   return bits;
 }
 
-// Every block has eight bytes.
+// Reads kCount numbers; every block has at least the eight bytes that are loaded.
 template <int kCount>
 HWY_INLINE HeadVec load_head(const std::byte* block) {
 #if HWY_TARGET <= HWY_AVX2
@@ -57,14 +58,14 @@ HWY_INLINE HeadVec load_head(const std::byte* block) {
 #endif
 }
 
-// Of the caches.
+// The bytes of a cache line.
 inline constexpr std::int64_t kLineBytes = 64;
 
 HWY_INLINE Vec load_floats(const std::byte* at) {
   return hn::LoadU(kFloats, reinterpret_cast<const float*>(at));
 }
 
-// Types without blocks: load(at) is kLanes weights.
+// Types without blocks: load(at) returns kLanes weights.
 
 struct StoredFloat32 {
   static constexpr bool kHasNibbles = false;
@@ -100,8 +101,8 @@ struct StoredBFloat16 {
   }
 };
 
-// Types with blocks: `visit(column, integers)` is called for the integers q of a block, kLanes at a
-// time. A weight is q · scale, and where kHasMinimum + minimum.
+// Types with blocks: calls `visit(column, integers)` for the integers q of a block, kLanes at a
+// time. A weight is q · scale, plus the minimum if kHasMinimum.
 
 struct StoredQ80 {
   static constexpr bool kHasNibbles = false;

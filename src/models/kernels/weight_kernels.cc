@@ -1,9 +1,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "models/kernels/weight_kernels.cc"
 #include "simd/targets.h"
-// The targets come before what goes through them.
+// The list of targets must be known before the includes that iterate over it.
 #include "hwy/foreach_target.h"
-// foreach_target comes first: it includes this file once for each instruction set.
+// foreach_target must be first: it includes this file once for each instruction set.
 #include <algorithm>
 #include <string_view>
 
@@ -32,7 +32,7 @@ void decode_numbers(WeightType type, const std::byte* bytes, std::int64_t count,
   models::decode(type, bytes + i * Stored::kBytes, count - i, out + i);
 }
 
-// The product of an integer and a scale is exact, and so rounded once with the minimum.
+// The product of an integer and a scale is exact, so it is rounded once, together with the minimum.
 template <class Stored>
 void decode_blocks(const std::byte* block, std::int64_t count, float* out) {
   for (std::int64_t i = 0; i < count; i += kWeightBlock) {

@@ -1,5 +1,5 @@
-// Products of rows of numbers with stored weights, and stored weights as floats, on each
-// instruction set.
+// Products of rows of numbers with stored weights, and the conversion of stored weights to floats,
+// for each instruction set.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// The most rows of numbers that are multiplied in one pass over the weights.
+// The most rows of numbers that one pass over the weights multiplies.
 inline constexpr std::int64_t kMostInputRows = 4;
 
-// Rows of a group of weights of four bits: weight_groups.h says how they lie.
+// Rows per group of 4-bit weights; weight_groups.h describes the layout.
 inline constexpr std::int64_t kGroupRows = 16;
 
-// Rows of a matrix of weights, one behind the other as files have them, or in groups.
+// Rows of a weight matrix, consecutive as in files, or in groups.
 struct WeightRows {
   WeightType type = WeightType::kFloat32;
-  const std::byte* bytes = nullptr;  // of row 0, of any alignment
-  std::int64_t first_row = 0;        // that is meant, counted from there
+  const std::byte* bytes = nullptr;  // the first byte of row 0, of any alignment
+  std::int64_t first_row = 0;        // the first row of this range, counted from row 0
   std::int64_t num_rows = 0;
   std::int64_t columns = 0;
   std::int64_t row_bytes = 0;
@@ -37,12 +37,12 @@ struct WeightRows {
   const std::byte* row(std::int64_t index) const { return bytes + (first_row + index) * row_bytes; }
 };
 
-// Rows of numbers: row i is at data + i · stride.
+// Rows of numbers: row i begins at data + i · stride.
 struct InputRows {
   const float* data = nullptr;
   std::int64_t num_rows = 0;
   std::int64_t stride = 0;
-  // For weights in groups alone: the numbers as arrange_numbers() has them, [num_rows][columns],
+  // Only for weights in groups: the numbers in the order of arrange_numbers(), [num_rows][columns],
   // and their sums over each block, [num_rows][columns / kWeightBlock].
   const float* arranged = nullptr;
   const float* block_sums = nullptr;
@@ -59,35 +59,36 @@ struct InputRows {
 };
 
 struct WeightKernels {
-  const char* name;  // as the table of attention's kernels for the same instruction set is called
+  const char* name;  // the name of attention's kernels for the same instruction set
 
-  // out[i] = the element that is stored at place i: the bits of models::decode().
+  // out[i] = stored element i, equal to models::decode() in every bit.
   void (*decode)(WeightType type, const std::byte* bytes, std::int64_t count, float* out);
 
   // sums[b] = Σ x over the b-th kWeightBlock numbers.
   void (*sum_blocks)(const float* x, std::int64_t count, float* sums);
 
-  // out[i · out_stride + r] = Σ_c x[i][c] · w[r][c] for at most kMostInputRows rows of x; weights
-  // of four bits are in groups. A result has the same bits whatever rows are computed beside it.
+  // out[i · out_stride + r] = Σ_c x[i][c] · w[r][c] for at most kMostInputRows rows of x; 4-bit
+  // weights are in groups. A result does not depend on which rows are computed with it.
   //
   // Quantised weights are not rounded to floats: the sum of q · x over a block is multiplied by the
-  // scale, and that of x by the minimum. The error is of as many roundings as decoding first would
-  // take, where there is a minimum of numbers up to twice as large.
+  // scale, and the sum of x by the minimum. The error has as many roundings as if weights were
+  // decoded first; with a minimum, they are of numbers up to twice as large.
   void (*multiply)(const WeightRows& w, const InputRows& x, float* out, std::int64_t out_stride);
 
-  // The same for any number of rows of x and at most panel_rows of w, which become floats first.
+  // The same product for any number of rows of x and at most panel_rows of w, which are converted
+  // to floats first.
   std::int64_t panel_rows;
   void (*multiply_panel)(const WeightRows& w, const InputRows& x, float* out,
                          std::int64_t out_stride);
 };
 
-// In plain loops.
+// The kernels in plain loops.
 const WeightKernels& plain_weight_kernels();
 
-// Those of this processor, the best first, and the plain ones last.
+// The kernels that this processor supports, the best first, the plain ones last.
 const std::vector<const WeightKernels*>& supported_weight_kernels();
 
-// Those of the instruction set that attention uses, which HEED_TARGET may name. Throws
+// The kernels for the instruction set that attention uses, which HEED_TARGET may set. Throws
 // InvalidArgument as attention does.
 const WeightKernels& weight_kernels_in_use();
 
