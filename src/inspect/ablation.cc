@@ -1,4 +1,4 @@
-// Heads switched off, and what that costs.
+// Switches heads off and measures the effect on the loss.
 #include "heed/inspect/ablation.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ Heads draw(const Heads& others, std::size_t count, TorchGenerator& random) {
   return heads;
 }
 
-// A sum over tokens, and how many there were.
+// A mean over tokens: the sum and the number of tokens.
 struct Mean {
   double sum = 0;
   std::int64_t count = 0;
@@ -67,7 +67,7 @@ struct Mean {
   double value() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
 };
 
-// Over the tokens from `first` on, which is above 0.
+// Adds the losses of the tokens from `first` on, which is above 0.
 void add_losses(const models::Model& model, const ModelText& text, FloatView hidden,
                 std::int64_t first, Mean& mean) {
   mean.sum += models::sum_of_losses(model, hidden, text.tokens.ids, first);

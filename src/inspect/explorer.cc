@@ -26,7 +26,7 @@ Tensor<float> projected(const SentenceAttention& attention,
   return to_tensor(split_heads(all, attention.settings.num_heads).select(0, 0));
 }
 
-// The names that fit the weights of a layer: a decoder looks at itself and at the source.
+// The token names of a layer's queries and keys: a decoder attends to the target and to the source.
 TokenNames names_of(const MeasuredLayer& layer, const ModelMeasurement& measured) {
   const bool is_decoder = layer.name.find("decoder") != std::string::npos;
   const bool is_cross = layer.name.find("cross") != std::string::npos || layer.name == "attention";
@@ -53,7 +53,7 @@ ExplorerSentence to_explorer(const SentenceAttention& attention) {
   sentence.visible = attention.visible;
   sentence.mask = settings.mask.description();
   sentence.temperature = settings.temperature;
-  // A width that is odd has no position encoding: the page shows that of the next.
+  // An odd width has no position encoding: the page shows that of the next width.
   sentence.d_model = settings.d_model + settings.d_model % 2;
   return sentence;
 }

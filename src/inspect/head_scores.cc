@@ -1,4 +1,4 @@
-// Scores of heads: weights of blocks of rows, and what of them falls on the keys of patterns.
+// Scores of heads: computes weights block by block, and sums those on the keys of patterns.
 #include "heed/inspect/head_scores.h"
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
-// Rows whose weights are kept at a time, for each thread. Few enough that memory is linear in the
-// length, and enough that a call costs little beside what it computes.
+// Rows whose weights each thread keeps at a time: few, so that memory is linear in the length, but
+// enough that the cost of a call is small.
 constexpr std::int64_t kRowsOfBlock = 64;
 
 struct PatternSum {
@@ -42,8 +42,9 @@ struct PatternSum {
 
 struct HeadSums {
   std::vector<PatternSum> patterns;
-  std::vector<PatternSum> offsets;  // of −max_offset … max_offset
-  std::vector<std::int64_t> peaks;  // likewise: rows whose largest weight stands there
+  std::vector<PatternSum> offsets;  // for offsets −max_offset … max_offset
+  // for the same offsets: the number of rows with their largest weight there
+  std::vector<std::int64_t> peaks;
   double largest = 0;
   std::int64_t rows = 0;
   std::int64_t broken_rows = 0;
@@ -55,14 +56,14 @@ struct WeightRow {
   std::int64_t query;
   std::span<const float> weights;
   const VisibleRows* visible;
-  std::int64_t row;  // of `visible`
+  std::int64_t row;  // its number in `visible`
 
   WeightExample example(std::int64_t key) const {
     return {text, query, key, static_cast<double>(weights[static_cast<std::size_t>(key)])};
   }
 };
 
-// The largest weight's key, the first of equals; −1 where a weight is not finite.
+// The key of the largest weight, the first of equal ones; −1 if a weight is not finite.
 std::int64_t peak_of(std::span<const float> weights) {
   std::size_t peak = 0;
   for (std::size_t key = 0; key < weights.size(); ++key) {
@@ -92,7 +93,8 @@ void add_offsets(const WeightRow& row, std::int64_t max_offset, HeadSums& sums) 
   }
 }
 
-// The offset whose `amount` is the largest of its rows, of those that half of all rows have.
+// The offset with the largest mean of `amount` over its rows, among offsets that at least half of
+// all rows have.
 template <class Amount>
 std::int64_t best_offset(const HeadSums& sums, Amount amount) {
   std::int64_t best = -1;
@@ -138,7 +140,7 @@ void check_not_negative(const char* name, std::int64_t value) {
       fmt::format("HeadScorer: {} is {}, expected a number that is not negative", name, value));
 }
 
-// The operands of one text, which attention_weights() found to fit.
+// Checks the operands of one text; attention_weights() has checked that they fit each other.
 void check_text(FloatView query, FloatView key, std::int64_t num_heads,
                 const TokenSequence& tokens) {
   const std::int64_t n = tokens.length();
@@ -164,7 +166,7 @@ void check_text(FloatView query, FloatView key, std::int64_t num_heads,
                   n, tokens.is_special.size(), tokens.is_punctuation.size(), tokens.words.size()));
 }
 
-// What patterns a text has for a block of its queries.
+// The keys of each pattern for a block of a text's queries.
 class BlockKeys {
  public:
   BlockKeys(const std::vector<TokenPattern>& patterns, const TokenSequence& tokens,
@@ -178,7 +180,7 @@ class BlockKeys {
     }
   }
 
-  // Those that the query sees.
+  // The keys of a pattern that the query sees.
   std::vector<std::int64_t> seen(const WeightRow& row, std::size_t pattern) const {
     std::vector<std::int64_t> result;
     for (const std::int64_t key :
@@ -267,13 +269,13 @@ HeadScorer& HeadScorer::operator=(HeadScorer&&) noexcept = default;
 
 void HeadScorer::add(FloatView query, FloatView key, const AttentionOptions& options,
                      const TokenSequence& tokens, std::int64_t text) {
-  // Of no row: checks shapes and options.
+  // Without rows: only checks shapes and options.
   static_cast<void>(attention_weights(query, key, {}, options));
   const auto num_heads = static_cast<std::int64_t>(state_->heads.size());
   check_text(query, key, num_heads, tokens);
   const std::int64_t n = tokens.length();
   const MaskOfText mask(options, num_heads, n);
-  std::vector<HeadSums> sums = state_->heads;  // so that a failure leaves what there was
+  std::vector<HeadSums> sums = state_->heads;  // a copy, so that a failure changes nothing
   for (std::int64_t begin = 0; begin < n; begin += kRowsOfBlock) {
     const RowRange queries{begin, std::min(begin + kRowsOfBlock, n)};
     const BlockKeys keys(state_->patterns, tokens, queries);

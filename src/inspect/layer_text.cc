@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWidth = 78;
 
-// Wrapped text, each line behind `margin`.
+// Wraps text and puts `margin` before each line.
 std::string in_margin(const std::string& text, const std::string& margin) {
   std::istringstream lines(wrap_text(text, kWidth - static_cast<int>(margin.size())));
   std::string result;

@@ -11,7 +11,7 @@ namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
-// How many tokens of each target count: those up to and with the end.
+// The number of tokens of each target, up to and including its end.
 std::vector<std::int64_t> target_lengths(const nn::SequenceBatch& batch) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t b = 0; b < batch.tgt_out.extent(0); ++b) {
@@ -21,7 +21,7 @@ std::vector<std::int64_t> target_lengths(const nn::SequenceBatch& batch) {
   return lengths;
 }
 
-// What the first sequence of a batch attends to, without padding.
+// The weights of the first sequence of a batch, without padding.
 Tensor<float> first_weights(const nn::AttentionCall<float>& call, const DiagnosticsOptions& real) {
   const std::int64_t heads = call.query.extent(1);
   const std::int64_t queries =
@@ -35,8 +35,7 @@ Tensor<float> first_weights(const nn::AttentionCall<float>& call, const Diagnost
   return to_tensor(weights.view().slice(1, 0, keys)).reshaped({heads, queries, keys});
 }
 
-// Which keys the first sequence can see, without padding. A model's masks are the same for all
-// heads.
+// The keys that the first sequence sees, without padding. A model's masks are equal for all heads.
 Tensor<bool> first_visible(const nn::AttentionCall<float>& call, const Tensor<float>& weights) {
   const Tensor<bool> visible = materialize_allow(
       call.options.mask,
@@ -54,7 +53,7 @@ MeasuredLayer measured(const std::string& name, const nn::AttentionCall<float>& 
   return layer;
 }
 
-// In evaluation, and without a graph; the mode is restored.
+// Runs in evaluation mode and without a graph; restores the mode.
 template <class Run>
 void run_quietly(nn::Module<>& model, Run run) {
   const nn::NoGrad no_grad;
@@ -89,7 +88,7 @@ std::vector<MeasuredLayer> measure_layers(nn::Seq2Seq<>& model, const nn::Sequen
       });
   run_quietly(model, [&] {
     const auto decoded = model.forward(batch.src, batch.tgt_in, batch.src_lengths);
-    // A recurrent model has no layer to observe, but its weights.
+    // A recurrent model has no layers to observe; its weights are part of its output.
     if (!layers.empty() || decoded.weights.num_elements() == 0) return;
     const auto first = decoded.weights.view().select(0, 0);
     layers.push_back(

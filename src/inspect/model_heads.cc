@@ -1,4 +1,4 @@
-// The heads of a model on texts and on repeated tokens, and the names that they earn.
+// Scores of a model's heads on texts and on repeated tokens, and the roles that follow from them.
 #include "heed/inspect/model_heads.h"
 
 #include <fmt/format.h>
@@ -55,14 +55,14 @@ ScoredTexts score_texts(const models::Model& model, std::vector<ModelText> texts
   return scored;
 }
 
-// Fewer rows than these, and a score is an accident.
+// Scores from this many rows or fewer are chance and give no role.
 constexpr std::int64_t kFewRows = 8;
 
 constexpr double kPositional = 0.9;
 constexpr double kConstantOffset = 0.5;
 constexpr double kBroad = 0.1;
 
-// Finds the roles of one name after the other.
+// Collects roles, one name after the other.
 class RoleSearch {
  public:
   std::vector<HeadRole> take() && { return std::move(roles_); }

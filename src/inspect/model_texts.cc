@@ -1,4 +1,4 @@
-// What models are shown: texts, and random tokens that repeat.
+// The inputs of models: texts, and repeated random tokens.
 #include "inspect/model_texts.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
-// Leaves out tokens before the last special one, so that a text still ends as the model expects.
+// Cuts tokens before the last special one, so that the text still ends as the model expects.
 void cut(text::Encoding& encoding, const text::Tokenizer& tokenizer, std::int64_t max_tokens) {
   const auto size = static_cast<std::int64_t>(encoding.ids.size());
   if (size <= max_tokens) return;
@@ -49,7 +49,7 @@ bool is_made_of_letters(std::string_view label) {
   return true;
 }
 
-// The tokens first ≤ id < last that are made of letters.
+// The tokens first ≤ id < last that consist of letters.
 std::vector<std::int64_t> words_among(const text::Tokenizer& tokenizer, std::int64_t first,
                                       std::int64_t last) {
   std::vector<std::int64_t> ids;
@@ -59,7 +59,7 @@ std::vector<std::int64_t> words_among(const text::Tokenizer& tokenizer, std::int
   return ids;
 }
 
-// At least `length` tokens, if there are so many, that the model knows.
+// Tokens of letters that the model knows, at least `length` if there are so many.
 std::vector<std::int64_t> candidates_of(const models::Model& model, std::int64_t length) {
   const text::Tokenizer& tokenizer = model.tokenizer();
   const std::int64_t size = std::min(tokenizer.vocab_size(), model.config().vocab_size);
@@ -74,7 +74,7 @@ void check_at_least(const char* name, std::int64_t value, std::int64_t least) {
       fmt::format("repeated_tokens: {} is {}, expected at least {}", name, value, least));
 }
 
-// The tokens around a sequence.
+// The special tokens around a sequence.
 struct Frame {
   std::optional<std::int64_t> begin;
   std::optional<std::int64_t> end;
@@ -118,7 +118,7 @@ ModelText text_of(const text::Tokenizer& tokenizer, text::Encoding encoding, std
 
 models::Inputs inputs_of(const ModelText& text) {
   models::Inputs inputs = models::Inputs::of(text.tokens.ids);
-  // Models without token types take none.
+  // Models without token types accept none.
   if (std::any_of(text.type_ids.begin(), text.type_ids.end(),
                   [](std::int64_t type) { return type != 0; })) {
     inputs.type_ids = text.type_ids;

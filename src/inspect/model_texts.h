@@ -1,4 +1,4 @@
-// Texts that models are shown, and what their forward pass takes of them.
+// The texts that models read, and their form as model inputs.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-// An encoded text, or pair of texts, with what patterns and people ask of its tokens.
+// An encoded text, or pair of texts, with the properties of its tokens that patterns use, and
+// labels.
 ModelText text_of(const text::Tokenizer& tokenizer, text::Encoding encoding, std::string_view first,
                   std::string_view second = {});
 

@@ -19,7 +19,7 @@ bool value_of(const std::vector<bool>& values, std::int64_t index) {
   return values[static_cast<std::size_t>(index)];
 }
 
-// The keys for which `has` holds, of all tokens.
+// The keys for which `has` is true.
 template <class Has>
 void append_where(const TokenSequence& tokens, KeyList& keys, Has has) {
   for (std::int64_t key = 0; key < tokens.length(); ++key) {

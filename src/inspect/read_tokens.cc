@@ -1,4 +1,4 @@
-// What patterns ask of tokens: which are special, which punctuation, which make up a word.
+// The properties of tokens that patterns use: special tokens, punctuation, and words.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ void check_encoding(const text::Encoding& encoding, std::string_view first,
   }
 }
 
-// Whether a text has a character, and none of them is a letter or a digit. Bytes that are a part of
-// a character are none.
+// True if a text has a visible character and consists of whole characters, none of them a letter or
+// a digit.
 bool is_all_punctuation(std::string_view text) {
   bool has_any = false;
   while (!text.empty()) {
@@ -45,13 +45,13 @@ bool is_all_punctuation(std::string_view text) {
   return has_any;
 }
 
-// Whether a text goes on, at an offset, with a letter, a digit, or the rest of a character.
+// True if the text at the offset begins with a letter, a digit, or the rest of a character.
 bool begins_inside_word(std::string_view text, std::int64_t offset) {
   const auto point = unicode::first_code_point(text.substr(static_cast<std::size_t>(offset)));
   return !point || unicode::is_word_character(point->value);
 }
 
-// The same of the character before the offset.
+// True if the text before the offset ends with a letter, a digit, or the beginning of a character.
 bool ends_inside_word(std::string_view text, std::int64_t offset) {
   const auto end = static_cast<std::size_t>(offset);
   constexpr std::size_t kLongest = 4;  // bytes of a character
@@ -67,7 +67,7 @@ bool continues_word(const text::Encoding& encoding, std::size_t i, std::string_v
   const text::TextRange& before = encoding.ranges[i - 1];
   const text::TextRange& range = encoding.ranges[i];
   if (before.begin == before.end) return false;
-  // Tokens that are bytes of one character may have its range.
+  // Tokens that are bytes of one character may have the same range.
   if (before == range) return true;
   return before.end == range.begin && ends_inside_word(text, before.end) &&
          begins_inside_word(text, range.begin);
@@ -82,7 +82,7 @@ TokenSequence read_tokens(const text::Tokenizer& tokenizer, std::vector<std::int
       throw InvalidArgument(fmt::format("read_tokens: id {} is not in the vocabulary of {}", id,
                                         tokenizer.vocab_size()));
     }
-    // What is unknown is a word all the same.
+    // An unknown token is a word all the same.
     tokens.is_special.push_back(tokenizer.is_special(id) &&
                                 id != tokenizer.special_tokens().unknown);
   }

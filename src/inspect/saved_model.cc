@@ -24,10 +24,10 @@ namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
-// As many sequences as are looked at; more would say the same.
+// The number of sequences that are measured; more would give the same result.
 constexpr std::int64_t kSequences = 32;
 
-// Sequences side by side, filled up with 0.
+// Sequences as one batch, padded with 0.
 struct Padded {
   Tensor<std::int64_t> ids;
   std::vector<std::int64_t> lengths;
@@ -47,7 +47,7 @@ Padded side_by_side(const std::vector<std::vector<std::int64_t>>& sequences) {
   return result;
 }
 
-// A model and where it came from.
+// A model and its file.
 struct SavedModel {
   std::filesystem::path path;
   nlohmann::json settings;
@@ -61,7 +61,7 @@ SavedModel read_model(std::filesystem::path path, models::SettingNames names) {
   return {std::move(path), std::move(settings), names};
 }
 
-// Ids as their own names.
+// Uses ids as names.
 std::vector<std::string> names_of(TensorView<const std::int64_t> ids) {
   std::vector<std::string> names;
   names.reserve(ids.elements().size());
@@ -89,7 +89,7 @@ ModelMeasurement measure_copy(const SavedModel& saved, const ModelInput& input) 
           {}};
 }
 
-// Each sentence, or neighbouring parts of a text.
+// The sentences, or adjacent parts of a text.
 std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
                                                     const text::Characters& characters,
                                                     std::int64_t context) {
@@ -102,7 +102,7 @@ std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
   const bool is_shipped = input.text_file.empty();
   const train::HeldOutText text(characters, is_shipped ? std::string(tasks::shipped_text())
                                                        : io::read_text_file(input.text_file));
-  // Of the text that models learn from, the part that they do not.
+  // Of the shipped text, the part that models are not trained on.
   const train::Ids ids = is_shipped ? text.held_out() : train::Ids(text.ids);
   const auto length = std::min(static_cast<std::size_t>(context), ids.size());
   std::size_t first = 0;
@@ -136,8 +136,8 @@ ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
           {}};
 }
 
-// What a translator is to be measured on: the sentences given, with what it makes of them, or
-// examples of its task that it has not seen, with their translations.
+// The pairs for measuring a translator: the given sentences with its translations, or test examples
+// of its task with theirs.
 std::vector<nn::SequencePair> pairs_of(train::Translator& translator, const ModelInput& input) {
   std::vector<std::string> sentences = input.sentences;
   if (!input.text_file.empty()) {
@@ -163,7 +163,7 @@ std::vector<nn::SequencePair> pairs_of(train::Translator& translator, const Mode
 ModelMeasurement measure_translator(const SavedModel& saved, const ModelInput& input) {
   train::Translator translator = train::load_translator(saved.path.parent_path(), saved.names);
   const auto pairs = pairs_of(translator, input);
-  // The decoder is given the beginning first, and each token to write the next.
+  // The decoder's input: <bos>, then the target tokens.
   std::vector<std::string> target{"<bos>"};
   for (std::string& token : translator.target.tokens(pairs.front().target)) {
     target.push_back(std::move(token));

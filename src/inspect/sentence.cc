@@ -16,7 +16,7 @@ namespace heed { inline namespace v0 { namespace inspect {
 
 namespace {
 
-// The sentence without the whitespace around it, which would be tokens of its own.
+// The sentence without surrounding whitespace, which would be tokens of its own.
 std::string trimmed(const std::string& text) {
   constexpr const char* kSpaces = " \t\r\n\v\f";
   const std::size_t begin = text.find_first_not_of(kSpaces);
@@ -42,8 +42,8 @@ Tensor<float> embed(const std::vector<std::int64_t>& token_ids, std::int64_t voc
   return add_positions(vectors, sinusoidal_encoding(num_tokens, settings.d_model));
 }
 
-// What the rows [..., keys] tend to as the temperature goes to 0: equal parts for their largest
-// weights, and 0 for a row that sees nothing, as before.
+// Replaces rows [..., keys] by their limit at temperature 0: equal weights for the largest entries;
+// a row that sees nothing stays 0.
 void harden(Tensor<float>& weights) {
   const auto all = weights.elements();
   const auto keys = static_cast<std::size_t>(weights.extent(-1));

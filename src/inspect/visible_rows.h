@@ -1,4 +1,4 @@
-// Which keys the queries of a text see.
+// The keys that the queries of a text see.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-// Of some neighbouring queries of one head.
+// The visible keys of some adjacent queries of one head.
 class VisibleRows {
  public:
   VisibleRows() = default;
@@ -23,7 +23,7 @@ class VisibleRows {
   bool sees(std::int64_t row, std::int64_t key) const {
     return seen_[static_cast<std::size_t>(row * length_ + key)];
   }
-  // How many keys it sees.
+  // The number of keys that a row sees.
   std::int64_t count(std::int64_t row) const { return counts_[static_cast<std::size_t>(row)]; }
 
  private:
@@ -54,7 +54,7 @@ class MaskOfText {
                              .kv_len = length,
                              .query_offset = options.query_offset}) {}
 
-  // Whether heads may see different keys: irregular masks do not say.
+  // True if heads may see different keys; for irregular masks this is unknown.
   bool depends_on_head() const { return !mask_.is_structural() || mask_.depends_on_head(); }
   VisibleRows rows(std::int64_t head, RowRange queries) const { return {mask_, head, queries}; }
 

@@ -23,13 +23,13 @@ int squared_distance(Rgb a, Rgb b) {
   return red * red + green * green + blue * blue;
 }
 
-// Of xterm's colours 16 … 255: a cube of 6 × 6 × 6 with these levels, and 24 greys.
+// xterm's colours 16 … 255: a cube of 6 × 6 × 6 with these levels, and 24 greys.
 constexpr std::array<std::uint8_t, 6> kLevels{0, 95, 135, 175, 215, 255};
 constexpr int kFirstGrey = 232;
 
 std::uint8_t grey_level(int grey) { return static_cast<std::uint8_t>(8 + 10 * grey); }
 
-// The closest of them.
+// The number of the closest xterm colour.
 int xterm_color(Rgb color) {
   const auto nearest_level = [&](int channel) {
     const auto closer = [&](int a, int b) { return std::abs(channel - a) < std::abs(channel - b); };
@@ -46,7 +46,7 @@ int xterm_color(Rgb color) {
   return is_grey ? kFirstGrey + grey : static_cast<int>(16 + 36 * r + 6 * g + b);
 }
 
-// What a terminal shows of `color`.
+// The colour that a terminal shows for `color`.
 Rgb shown_color(Rgb color, ColorDepth depth) {
   if (depth != ColorDepth::k256) return color;
   const int index = xterm_color(color);

@@ -1,5 +1,5 @@
-/// Text in cells: cut, centred, wrapped, coloured. All text is valid UTF-8 and sanitised; widths
-/// are terminal columns.
+/// Text in terminal cells: cut, centred, wrapped, coloured. All text is valid UTF-8 and sanitised;
+/// widths are terminal columns.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace heed { inline namespace v0 { namespace cells {
 
-/// `text`, or when it is wider than `width` its start and an ellipsis.
+/// `text`, or if it is wider than `width` its beginning and an ellipsis.
 std::string cut(std::string_view text, int width, const TerminalStyle& style);
 
 /// `text`, not wider than `width`, with spaces on both sides.
@@ -26,14 +26,14 @@ std::string wrapped(std::string_view text, const TerminalStyle& style);
 /// `value` in at most `width` columns: "0.25", ".25", "1.0", "12"; "###" when nothing fits.
 std::string number(float value, int width);
 
-/// `text` on a background; as it is where there are no colours.
+/// `text` on a background; unchanged without colours.
 std::string painted(std::string_view text, Rgb background, ColorDepth depth);
 
-/// One character whose upper and lower half have colours of their own; a half without one is left
-/// as the ground is. Needs UTF-8 and colours.
+/// One character whose upper and lower half have separate colours; a half without a colour shows
+/// the background. Needs UTF-8 and colours.
 std::string halves(std::optional<Rgb> upper, std::optional<Rgb> lower, ColorDepth depth);
 
-/// `text` in a faint colour; as it is where there are no colours.
+/// `text` in a faint colour; unchanged without colours.
 std::string dimmed(std::string_view text, ColorDepth depth);
 
 }}}  // namespace heed::v0::cells

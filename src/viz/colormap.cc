@@ -10,7 +10,7 @@ namespace {
 
 // Colours at equal distances, as 0xRRGGBB; between them sRGB values are interpolated linearly.
 
-// Viridis by Stéfan van der Walt and Nathaniel Smith (CC0), thinned to what keeps each channel
+// Viridis by Stéfan van der Walt and Nathaniel Smith (CC0), thinned such that each channel stays
 // within 2/255.
 constexpr std::array<std::uint32_t, 25> kViridisAnchors{
     0x440154, 0x471163, 0x481f71, 0x472d7b, 0x443a83, 0x404688, 0x3b528b, 0x355d8d, 0x31688e,

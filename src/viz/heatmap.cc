@@ -24,10 +24,10 @@ constexpr std::string_view kShades = " .:-=+*#%@";
 
 enum class KeyHeader { kAcross, kUpright, kNumbers };
 
-constexpr Rgb kNotANumber{0xff, 0x00, 0xff};  // no colour of any map
+constexpr Rgb kNotANumber{0xff, 0x00, 0xff};  // not a colour of any map
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-// What is drawn: per cell one weight, the largest of its block.
+// The weights to draw: the largest of each block of cells.
 struct HeatmapGrid {
   std::int64_t row_block = 1;
   std::int64_t key_block = 1;
@@ -71,7 +71,7 @@ void check(TensorView<const float> weights, const HeatmapLabels& labels,
   }
 }
 
-// The text with a question mark for each character outside ASCII.
+// Replaces each character outside ASCII by a question mark.
 std::string ascii(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -82,7 +82,7 @@ std::string ascii(std::string_view text) {
   return result;
 }
 
-// The labels as they may be drawn, one per block.
+// The labels in drawable form, one per block.
 std::vector<std::string> drawable(std::span<const std::string> labels, std::int64_t extent,
                                   std::int64_t block, const TerminalStyle& style) {
   std::vector<std::string> result;
@@ -101,7 +101,7 @@ int widest(const std::vector<std::string>& labels) {
   return width;
 }
 
-// The widest character of the labels.
+// The width of the widest character in the labels.
 int widest_character(const std::vector<std::string>& labels) {
   int width = 0;
   for (std::string_view rest : labels) {
@@ -119,7 +119,7 @@ TensorView<const bool> everything(const Shape& shape) {
   return TensorView<const bool>(&kIsVisible, Shape{}).broadcast_to(shape);
 }
 
-// NaN when there is one, kMasked when nothing is visible.
+// The largest visible weight; NaN if there is one, kMasked if nothing is visible.
 float largest_visible(TensorView<const float> weights, TensorView<const bool> visible) {
   float largest = kMasked;
   for (std::int64_t i = 0; i < weights.extent(0); ++i) {
@@ -210,7 +210,7 @@ class Heatmap {
     return finished(line);
   }
 
-  // Labels written from top to bottom, ending at the same line.
+  // Labels written from top to bottom, aligned at the last line.
   std::string upright_header(const std::vector<std::string>& labels) const {
     std::vector<std::vector<std::string>> columns;
     std::size_t height = 0;
@@ -237,7 +237,7 @@ class Heatmap {
     return text;
   }
 
-  // Blocks of weights are drawn two rows to a line where the terminal can, so that they are square.
+  // Weights are drawn two rows to a line if the terminal supports it, so that they are square.
   bool draws_halves() const {
     return grid_.key_block > 1 && style_.utf8 && style_.depth != ColorDepth::kPlain;
   }
@@ -321,7 +321,7 @@ class Heatmap {
     return scale() + cells::wrapped(notes, style_);
   }
 
-  // The line that says which colour or character stands for which weight.
+  // The line that explains the colours or characters.
   std::string scale() const {
     const std::string end = cells::number(options_.scale_max, 5);
     if (style_.depth == ColorDepth::kPlain) {

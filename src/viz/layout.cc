@@ -20,7 +20,8 @@ std::vector<std::string_view> split_lines(std::string_view block) {
   return lines;
 }
 
-// The size of the escape sequence that `text` starts with: it ends with a character from @ to ~.
+// The size of the escape sequence at the beginning of `text`, which ends with a character from @ to
+// ~.
 std::size_t escape_size(std::string_view text) {
   std::size_t size = kEscape.size();
   while (size < text.size() && (text[size] < '@' || text[size] > '~')) ++size;

@@ -30,7 +30,7 @@ void check(const Shape& shape, const MatrixFormat& format) {
   }
 }
 
-// The labels, filled up with spaces to one width and a space after it.
+// The labels, padded with spaces to one width, and a space after each.
 std::vector<std::string> label_column(std::span<const std::string> labels, std::size_t rows) {
   std::vector<std::string> column(rows);
   int width = 0;
@@ -52,7 +52,7 @@ std::string render(TensorView<const T> matrix, const MatrixFormat& format) {
   std::vector<std::string> numbers;
   std::size_t width = 0;
   for_each_element(matrix, [&](T value) {
-    // The sign of a NaN means nothing and differs between processors.
+    // The sign of a NaN has no meaning and differs between processors.
     const T shown = std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
     numbers.push_back(fmt::format("{: .{}f}", shown, format.decimals));
     width = std::max(width, numbers.back().size());

@@ -1,15 +1,15 @@
-// The tokens in a row, and arcs from the one that asks to those it listens to.
+// The tokens in a row, and arcs from the query token to the keys that it attends to.
 
 const arcHeight = 150;
-const arcsPerToken = 3;       // where the rows of all tokens are shown at once
-const mostDressed = 128;      // tokens that are all dressed, in sight or not
+const arcsPerToken = 3;       // when the rows of all tokens are shown at once
+const mostDressed = 128;      // in shorter sentences all tokens are styled, visible or not
 const sightMargin = 600;      // pixels
-const roomyTokens = 10;       // so few stand further apart, which spreads their arcs
+const roomyTokens = 10;       // up to this many tokens have wider gaps, which spreads their arcs
 let stripSentence = null;
 let stripTokens = [];
-let stripLooks = [];          // by token, how it looks: only what changes costs time
+let stripLooks = [];          // the style of each token: only changes cost time
 let stripPlaces = {name: '', middles: []};
-let revealed = null;          // the token that was last scrolled to
+let revealed = null;          // the last token that the strip scrolled to
 
 function buildStrip(sentence) {
   stripSentence = sentence;
@@ -28,7 +28,7 @@ function buildStrip(sentence) {
   strip.classList.toggle('roomy', sentence.length <= roomyTokens);
 }
 
-// Scrolls to the chosen token, once, where it is out of sight.
+// Scrolls to the chosen token once, if it is not visible.
 function revealToken(box) {
   if (revealed === state.q) return;
   revealed = state.q;
@@ -56,7 +56,7 @@ function arcsOf(sentence, weights, query) {
   return arcs.sort((a, b) => a[2] - b[2]);
 }
 
-// Arcs above a line at `height`; `places` are the tokens' middles, `reach` the part of them on show.
+// Draws arcs above a line at `height`; `places` are the centres of the tokens, `reach` is the visible range.
 function drawArcs(painter, arcs, places, {height, reach: [from, to], theme, isFaint}) {
   const furthest = Math.max(1, ...arcs.map(([q, k]) => Math.abs(places[q] - places[k])));
   const labels = [];
@@ -80,7 +80,7 @@ function drawArcs(painter, arcs, places, {height, reach: [from, to], theme, isFa
   if (!isFaint) drawArcLabels(painter, labels.reverse().slice(0, 8), theme);
 }
 
-// The weights on top of the strongest arcs, as far as they do not lie on each other.
+// Writes the weights on top of the strongest arcs where labels do not overlap.
 function drawArcLabels(painter, labels, theme) {
   const taken = [];
   painter.font = fontOf(12, 600);
@@ -97,7 +97,7 @@ function drawArcLabels(painter, labels, theme) {
   }
 }
 
-// Which tokens are dressed: of a long sentence those on show and a little beyond. Scrolling draws again.
+// The tokens that are styled: in a long sentence, the visible ones and a margin. Scrolling draws again.
 function tokensInSight({length}) {
   if (length <= mostDressed) return () => true;
   const box = byId('strip-box');
@@ -106,7 +106,7 @@ function tokensInSight({length}) {
     index === state.q || !stripLooks[index] || stripLooks[index].includes('true');
 }
 
-// Where the tokens' middles are in the box.
+// The centres of the tokens, from the left edge of the box.
 function middlesOfTokens(box, width) {
   const name = `${box.scrollLeft}|${width}`;
   if (stripPlaces.name !== name) {
@@ -167,7 +167,7 @@ function readoutOf(sentence, weights, cell) {
   return [query, ' attends to ', key, ` with ${numberText(weights[index], 4)}`, ...wordReadout(sentence, weights, cell), '.'];
 }
 
-// The tokens of the word that a token is part of; none where it is one alone.
+// The tokens of the word that a token is part of; empty if the token is the whole word.
 function wordOf({words = []}, token) {
   const word = words[token] ?? -1;
   if (word < 0) return [];
@@ -177,7 +177,7 @@ function wordOf({words = []}, token) {
   return end - first < 2 ? [] : Array.from({length: end - first}, (_, i) => first + i);
 }
 
-// How much the whole word gets of which the key is a part.
+// The total weight of the word that the key is part of.
 function wordReadout(sentence, weights, {q, k}) {
   const word = wordOf(sentence, k);
   if (word.length === 0) return [];

@@ -1,6 +1,6 @@
 // Attention: weights = softmax(scale · query · key / temperature) over the keys that the mask shows.
 
-// What the products of one head are made of: its queries and keys, or its weights alone.
+// The source of the products of one head: its queries and keys, or its weights.
 function sourceOf(sentence, head) {
   const {length, headDim, query, key, weights} = sentence;
   if (!query) {
@@ -13,9 +13,9 @@ function sourceOf(sentence, head) {
     query: query.subarray(head * size, (head + 1) * size), key: key.subarray(keyHead * size, (keyHead + 1) * size)};
 }
 
-// The products of query q and the keys before `end`, to products[first …]. Where scores are capped, what gives the capped
-// score when scaled. Where only weights are known, their logarithms at temperature 1: the constant that each row lacks
-// makes no difference to a softmax.
+// Writes the products of query q and the keys before `end` to products[first …]. With capped scores, a product times
+// the scale is the capped score. If only weights are known, products are their logarithms at temperature 1: the
+// constant that each row lacks does not change a softmax.
 function fillProducts({length, headDim, cap, query, key, weights, temperature}, q, products, first, end) {
   if (!query) {
     for (let k = 0; k < end; ++k) products[first + k] = Math.log(weights[q * length + k]) * temperature;
@@ -44,7 +44,7 @@ const scaleOf = (sentence) => (sentence.query ? sentence.scale : 1);
 const maskKey = (mask) => [mask.causal && 'causal', mask.window && `window:${mask.window}`,
   mask.padding > 0 && `padding:${mask.padding}`, mask.given && 'given'].filter(Boolean).join('+') || 'none';
 
-// Which of the keys each query sees, [T, T] of 0 and 1. All the masks that are on must allow a key.
+// The keys that each query sees, [T, T] of 0 and 1. All active masks must allow a key.
 function visibleOf(sentence, mask) {
   const name = maskKey(mask);
   if (sentence.visibleName === name) return sentence.visible;
@@ -64,9 +64,9 @@ function visibleOf(sentence, mask) {
   return (sentence.visible = visible);
 }
 
-// The softmax of scores[first …] where `visible`, into weights[first …]. The largest score is taken
-// off first, so that nothing overflows. Temperature 0 is its limit, the largest scores alone, and
-// Infinity all visible keys evenly; a row that sees nothing is 0.
+// The softmax of scores[first …] where `visible`, into weights[first …]. The largest score is subtracted first, so that
+// nothing overflows. Temperature 0 gives the limit, equal weights for the largest scores, and Infinity equal weights
+// for all visible keys. A row that sees nothing is 0.
 function softmaxRow(scores, visible, first, length, factor, temperature, weights) {
   let largest = -Infinity;
   for (let i = first; i < first + length; ++i) {
@@ -87,15 +87,14 @@ function softmaxRow(scores, visible, first, length, factor, temperature, weights
   return {largest, sum};
 }
 
-// What follows from weights is kept beside them until their settings or `settings` are others, for
-// most frames change neither.
+// Caches a value that follows from weights until their settings or `settings` change; most frames change neither.
 function kept(weights, slot, settings, compute) {
   const name = `${weights.settings}|${settings}`;
   if (!weights[slot] || weights[slot].name !== name) weights[slot] = {name, value: compute()};
   return weights[slot].value;
 }
 
-// [T, T] of one head at the given settings; the last is kept.
+// [T, T] of one head at the given settings; the last result is cached.
 function weightsOf(sentence, head, mask, temperature) {
   const name = `${maskKey(mask)}@${temperature}`;
   keepHead(sentence, head);
@@ -128,14 +127,14 @@ function meanEntropy(weights, {length, firstQuery, numQueries}) {
   });
 }
 
-// The key with the largest weight of a row; what `skips` says is passed over.
+// The key with the largest weight of a row, except the key `skips`.
 function strongestKey(weights, first, length, skips = -1) {
   let best = skips === 0 && length > 1 ? 1 : 0;
   for (let k = best + 1; k < length; ++k) if (k !== skips && weights[first + k] > weights[first + best]) best = k;
   return best;
 }
 
-// The head of keys or values that a head reads, where several share one.
+// The key or value head that a head reads, when several heads share one.
 const sharedHead = (head, sharing) => Math.floor(head / (sharing ?? 1));
 
 const vectorOf = (array, sentence, head, token, width) =>
@@ -144,7 +143,7 @@ const vectorOf = (array, sentence, head, token, width) =>
 const valueVectorOf = (sentence, head, k) =>
   vectorOf(sentence.value, sentence, sharedHead(head, sentence.headsPerValue), k, sentence.valueDim);
 
-// Σ w · value over the keys: what the query's token becomes in this head.
+// Σ w · value over the keys: the output of this head for the query.
 function outputOf(sentence, head, weights, q) {
   const {length, valueDim} = sentence;
   const output = new Float64Array(valueDim);

@@ -1,4 +1,4 @@
-// Weights to colours, and the theme.
+// Colours of weights, and the theme.
 
 const scales = {linear: 'Linear', log: 'Log', row: 'Per row'};
 const smallestLogWeight = 1e-4;
@@ -11,7 +11,7 @@ function colorAt(table, position) {
   return [table[at], table[at + 1], table[at + 2]];
 }
 
-// The 256 colours as the words that an image's pixels are made of.
+// The 256 colours as 32-bit pixels of an image.
 const wordsOf = (table) => {
   const bytes = new Uint8Array(1024).fill(255);
   for (let i = 0; i < 256; ++i) bytes.set(table.subarray(3 * i, 3 * i + 3), 4 * i);
@@ -20,7 +20,7 @@ const wordsOf = (table) => {
 
 const cssOf = ([red, green, blue]) => `rgb(${red}, ${green}, ${blue})`;
 
-// Black or white, whichever contrasts more by WCAG 2's relative luminance.
+// Black or white, whichever has more contrast by WCAG 2's relative luminance.
 function textOn(color) {
   const [red, green, blue] = color.map((channel) => {
     const part = channel / 255;
@@ -35,17 +35,18 @@ function roundUp(value) {
   return [1, 2, 5, 10].map((digit) => digit * power).find((end) => end >= value * 0.999999);
 }
 
-// Where a linear scale ends, of the largest weights of rows: never so early that weights which are all alike look strong.
-const strongest = 4;        // times what each of all keys would get
+// The end of a linear scale, given the largest weights of rows. It is large enough that equal weights do not look
+// strong.
+const strongest = 4;        // times the weight of each key if all are equal
 function linearEnd(rowEnds, length) {
   if (length <= manyTokens) return 1;
   const sorted = [...rowEnds].sort((a, b) => a - b);
   return Math.min(1, roundUp(Math.max(sorted[sorted.length >> 1] || 1, strongest / length)));
 }
 
-// How the weights of matrices [T, T] become positions on a colour map. Linear ends at 1 where tokens
-// are few; where they are many, at what a row's largest weight typically is. Per row, every row's
-// largest weight is at the end. The sink, when hidden, counts for nothing.
+// Maps the weights of matrices [T, T] to positions on a colour map. A linear scale ends at 1 for few tokens, and for
+// many at the typical largest weight of a row. With a scale per row, the end is the row's largest weight. A hidden sink
+// is ignored.
 function colorScale(kind, matrices, length, hidesSink) {
   const rowEnds = matrices.map((weights) => kept(weights, 'rowEnds', hidesSink, () => {
     const ends = new Float64Array(length);
@@ -66,7 +67,7 @@ function colorScale(kind, matrices, length, hidesSink) {
 const systemIsDark = window.matchMedia('(prefers-color-scheme: dark)');
 const isDark = (state) => (state.theme === 'auto' ? systemIsDark.matches : state.theme === 'dark');
 
-// The colours of the page as it is now, for canvases and exports.
+// The present colours of the page, for canvases and exports.
 let knownColors = {theme: ''};
 function themeColors() {
   const {theme} = document.documentElement.dataset;

@@ -1,4 +1,4 @@
-// Temperature, masks, scale, theme: from what is pressed to the state, and back.
+// Controls for temperature, masks, scale and theme: they change the state and show it.
 
 // The slider's 0 … 1000 is 10^−2 … 10^2 with 1 in the middle; its ends are the limits.
 const temperatureAt = (place) => (place < 2 ? 0 : place > 998 ? Infinity : 10 ** ((place - 500) / 250));
@@ -16,7 +16,7 @@ function temperatureNote(temperature) {
   return temperature > 1 ? 'Above 1: more even than at 1.' : 'weights = softmax(scores / temperature)';
 }
 
-// A number field keeps what is being typed into it.
+// Sets a field, unless the user is typing into it.
 function setField(element, value) {
   if (document.activeElement !== element) element.value = value;
 }
@@ -136,7 +136,7 @@ function setUpControls() {
   byId('theme').addEventListener('click', () => update({theme: order[(order.indexOf(state.theme) + 1) % order.length]}));
 }
 
-// Keys that work wherever nothing is being typed.
+// Keyboard shortcuts, active unless the user is typing.
 function listenToKeys() {
   document.addEventListener('keydown', (event) => {
     const isTyping = event.target.matches('input:not([type="range"], [type="checkbox"]), select');

@@ -1,4 +1,4 @@
-// What heed embedded in the page, unpacked.
+// Unpacks the data that heed embedded in the page.
 
 function bytesOf(base64) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
@@ -10,8 +10,8 @@ function bytesOf(base64) {
 
 const floatsOf = (base64) => (base64 === undefined ? null : new Float32Array(bytesOf(base64).buffer));
 
-// Rows of `width` for each of `count` tokens, by heads, as rows for all `length` tokens: those from
-// `first`, and 0 for the others.
+// Expands rows of `width` for `count` tokens, by heads, to rows for all `length` tokens: the given tokens begin at
+// `first`, others are 0.
 function spread(rows, heads, [count, width], length, [first, wide] = [0, width]) {
   if (!rows || (count === length && width === wide)) return rows;
   const all = new Float32Array(heads * length * wide);
@@ -22,9 +22,8 @@ function spread(rows, heads, [count, width], length, [first, wide] = [0, width])
   return all;
 }
 
-// One sentence; its arrays are rows of heads of tokens: query[(head · T + token) · headDim + i]. In
-// cross-attention the keys' tokens come first: those before firstQuery ask nothing, those from
-// numKeys are not listened to.
+// One sentence; its arrays are rows of heads of tokens: query[(head · T + token) · headDim + i]. In cross-attention the
+// keys' tokens come first: tokens before firstQuery are no queries, tokens from numKeys on are no keys.
 function sentenceOf(json) {
   const firstQuery = json.keys.length;
   const tokens = [...json.keys, ...json.tokens];
@@ -39,16 +38,16 @@ function sentenceOf(json) {
     key: spread(floatsOf(json.key), numHeads, [numKeys, json.headDim], length),
     value: spread(floatsOf(json.value), numHeads, [numKeys, json.valueDim], length),
     weights: spread(floatsOf(json.weights), numHeads, [numQueries, numKeys], length, [firstQuery, length]),
-    given: null,       // whether query q sees key k, of a mask that is neither full nor causal
-    products: [],      // by head, once they are asked for
-    computed: [],      // weights by head, with the settings they are of
+    given: null,       // true if query q sees key k, for a mask that is neither full nor causal
+    products: [],      // by head, computed on demand
+    computed: [],      // weights by head, with their settings
   };
   sentence.openingMask = {causal: json.mask === 'causal', window: null, padding: 0, given: false};
   takeMask(sentence, json.mask);
   return sentence;
 }
 
-// A mask that is neither full nor causal came as a bit for each query and key.
+// Unpacks a mask that is neither full nor causal: one bit for each query and key.
 function takeMask(sentence, {bits}) {
   if (bits === undefined) return;
   const bytes = bytesOf(bits);

@@ -1,4 +1,4 @@
-// Elements, canvases and numbers as text. Whatever comes from a user goes through textContent.
+// Elements, canvases and numbers as text. Text from users is only set as textContent.
 
 const byId = (id) => document.getElementById(id);
 
@@ -12,7 +12,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// The canvas's context in CSS pixels, sharp on any screen, and its size.
+// A canvas's context in CSS pixels, sharp on any screen, and its size.
 function canvasOf(element) {
   const ratio = Math.min(3, window.devicePixelRatio || 1);
   const width = Math.max(1, element.clientWidth);
@@ -29,7 +29,7 @@ function canvasOf(element) {
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
-// A number as a reader wants it: so many decimals, or a power of ten where these would show 0.
+// A readable number: `decimals` decimals, or a power of ten where they would show 0.
 function numberText(value, decimals = 3) {
   if (value === 0) return '0';
   if (value === Infinity) return '∞';
@@ -38,18 +38,18 @@ function numberText(value, decimals = 3) {
   return text.replace(/-/g, '−');
 }
 
-// A short text on a matrix's cell: ".71", "1".
+// A short text for a matrix cell: ".71", "1".
 function cellText(value) {
   const text = value.toFixed(2);
   return text === '1.00' ? '1' : text.replace(/^0/, '');
 }
 
-// The start of a text that fits a width; a letter with its marks stays whole.
+// Cuts text to a width; a letter is kept together with its marks.
 const segmenter = typeof Intl.Segmenter === 'function' ? new Intl.Segmenter() : null;
 const lettersOf = (text) => (segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text));
 
 function fitLetters(text, most) {
-  const letters = lettersOf(text.slice(0, 16 * most));   // whatever marks they have
+  const letters = lettersOf(text.slice(0, 16 * most));   // with any number of marks
   return letters.length <= most ? text : letters.slice(0, most).join('') + '…';
 }
 
@@ -61,7 +61,7 @@ function fitText(context, text, width) {
   return letters.slice(0, count).join('') + '…';
 }
 
-// Arrow keys among the buttons of a toolbar, of which one can be reached by Tab.
+// Arrow keys move among the buttons of a toolbar; Tab reaches only one of them.
 function rove(box, choose) {
   box.addEventListener('keydown', (event) => {
     const buttons = [...box.querySelectorAll('button')];

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kTokens = 6;
 constexpr std::int64_t kHeadDim = 4;
 
-// The dimensions are noun, article, action and place; place is negative in the first half of the
+// The dimensions are noun, article, action and place. Place is negative in the first half of the
 // sentence and positive in the second.
 Tensor<float> meanings() {
   return Tensor<float>({kTokens, kHeadDim}, {0, 2, 0, -1,   // the
@@ -22,18 +22,18 @@ Tensor<float> meanings() {
                                              2, 0, 0, 1});  // mat
 }
 
-// What each token looks for, in the same dimensions.
+// The features that each token looks for, in the same dimensions.
 Tensor<float> questions() {
   return Tensor<float>({kTokens, kHeadDim}, {0, 2, 0, 2,    // the: an article further on
                                              0, 0, 3, 0,    // cat: what it does
                                              2, 0, 0, -2,   // sat: a noun before it
                                              2, 0, 0, 2,    // on: a noun after it
                                              0, 2, 0, -2,   // the: an article further back
-                                             0, 0, 1, 2});  // mat: what places it
+                                             0, 0, 1, 2});  // mat: the word that places it
 }
 
-// Two pairs of sine and cosine for each position, of which `shift` says whose they are: a query
-// that has those of the position before matches that key best.
+// Two pairs of sine and cosine of position + `shift` for each token. A query with the encoding of
+// the previous position matches that key best.
 Tensor<float> positions(std::int64_t shift) {
   constexpr double kAngle = 0.7853981633974483;  // an eighth of a turn
   auto result = Tensor<float>({kTokens, kHeadDim});

@@ -1,9 +1,9 @@
-// The current view as one picture: tokens with their arcs, heatmaps, colour bar.
+// Exports the current view as one picture: tokens with their arcs, heatmaps, colour bar.
 
 const mostTokensInPicture = 60;
 const matrixSize = 460;
 
-// The tokens side by side; their middles and the width they take.
+// Draws the tokens side by side; returns their centres and the total width.
 function pictureTokens(painter, {tokens, firstQuery}) {
   painter.font = fontOf(15);
   let x = 24;
@@ -45,7 +45,7 @@ function drawPictureTokens(painter, {places}, y, theme) {
   painter.restore();
 }
 
-// The size of the picture and a function that draws it.
+// Returns the size of the picture and a function that draws it.
 function pictureOfView() {
   const sentence = shown();
   const heads = state.other === null ? [state.head] : [state.head, state.other];

@@ -6,7 +6,7 @@ const smallestDrawnCell = 7;
 const smallestCellWithValue = 27;
 const largestPicture = 2048;
 
-// What is drawn: `index` counts the matrices that share the scale.
+// The data of one matrix; `index` is its number among the matrices that share the scale.
 function matrixModel(sentence, head, index, scale) {
   return {sentence, head, index, scale,
     weights: weightsOf(sentence, head, state.mask, state.temperature),
@@ -14,12 +14,12 @@ function matrixModel(sentence, head, index, scale) {
     table: tableOf(mapOf(state)), hidesSink: state.hidesSink};
 }
 
-// The cells on show: at most `span` rows and columns, the first of them (q, k).
+// The whole matrix as a window: at most `span` rows and columns, with (q, k) the first cell.
 function wholeOf({firstQuery, numQueries, numKeys}) {
   return {span: Math.max(numQueries, numKeys), rows: numQueries, columns: numKeys, q: firstQuery, k: 0};
 }
 
-// All of them, or what the zoom says.
+// The window that the zoom selects, or the whole matrix.
 function windowOf(sentence) {
   const whole = wholeOf(sentence);
   const span = clamp(Math.round(Math.min(zoom.span, whole.span)), Math.min(4, whole.span), whole.span);
@@ -28,7 +28,7 @@ function windowOf(sentence) {
     k: clamp(Math.round(zoom.k), 0, whole.columns - columns)};
 }
 
-// Where the plot stands in a box of this size, beside its labels.
+// The place of the plot in a box of this size, next to its labels.
 function layoutOf(painter, tokens, view, size) {
   painter.font = fontOf(13);
   const widest = (from, count) =>
@@ -41,14 +41,14 @@ function layoutOf(painter, tokens, view, size) {
   const top = isUpright ? Math.min(keyWidth + 4, size - 2 - plot * 0.7) : 24;
   const cell = Math.min(plot / view.columns, (size - top - 2) / view.rows);
   const width = cell * view.columns;
-  // What is higher than wide stands in the middle.
+  // A plot that is higher than wide is centred.
   const indent = view.columns < view.rows ? (plot - width) / 2 : 0;
   return {left: left + indent, top, width, height: cell * view.rows, cell, isUpright, room: isUpright ? top - 6 : cell};
 }
 
 const hides = (model, cell, k) => !model.visible[cell] || (model.hidesSink && k === 0);
 
-// One pixel per block of cells, the largest weight of each: a strong cell stays however small.
+// One pixel per block of cells, coloured by its largest weight, so that strong cells remain visible.
 function pictureOf(model, view, theme, pixels) {
   const {sentence: {length}, weights, scale, index, table} = model;
   const most = Math.min(Math.max(1, Math.round(pixels)), largestPicture);
@@ -125,7 +125,7 @@ function drawLabels(painter, model, view, layout, {theme, cursor}) {
   const {cell, left, top, isUpright} = layout;
   const size = clamp(cell * 0.8, 9, 13);
   const every = Math.ceil((size + 1) / cell);
-  // Every so many, but for those that the chosen one would lie on.
+  // Labels every `every` cells, except those that the chosen label would overlap.
   const isFree = (i, first, chosen) =>
     i % every === 0 && (every === 1 || chosen === null || Math.abs(first + i - chosen) >= every);
   const style = (isChosen, color) => {
@@ -153,7 +153,7 @@ function drawLabels(painter, model, view, layout, {theme, cursor}) {
   }
 }
 
-// The whole of it in a square of `size` at the origin. `cursor` is the cell that is framed, or null.
+// Draws the matrix with labels in a square of `size` at the origin. `cursor` is the framed cell, or null.
 function drawMatrix(painter, model, size, {theme, cursor}) {
   const view = windowOf(model.sentence);
   const layout = layoutOf(painter, model.sentence.tokens, view, size);
@@ -184,7 +184,7 @@ function drawMatrix(painter, model, size, {theme, cursor}) {
   return {view, layout};
 }
 
-// The colours and what they stand for, in a box [x, y, width] of 46 pixels' height.
+// Draws the colour bar and its labels, in a box [x, y, width] that is 46 pixels high.
 function drawColorBar(painter, scale, [x, y, width], theme) {
   const table = tableOf(mapOf(state));
   const [first, last] = [x + 20, x + width - 20];

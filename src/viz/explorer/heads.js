@@ -1,5 +1,5 @@
-// Every head as a small picture. Those of long sentences are computed one per frame, once the settings
-// rest, so that nothing stutters.
+// A thumbnail of every head. For long sentences one is computed per frame, once the settings have not changed for a
+// while, to keep the page responsive.
 
 const thumbnailPixels = 72;
 let headsSentence = null;
@@ -8,12 +8,12 @@ let headQueue = [];
 let headsName = '';          // the settings of the last frame
 let headsTimer = 0;
 const rest = 120;            // milliseconds
-let headNamesDrawn = [];     // by head, the settings its picture is of
+let headNamesDrawn = [];     // the settings of each head's thumbnail
 
 function buildHeads(sentence) {
   headsSentence = sentence;
   headNamesDrawn = [];
-  // In a model the map shows the heads.
+  // For a model, the map shows the heads instead.
   const {length} = sentence.layer === undefined ? {length: sentence.numHeads} : [];
   headButtons = Array.from({length}, (_, head) => make('button', {type: 'button', title: headName(sentence, head)},
     make('canvas', {width: thumbnailPixels, height: thumbnailPixels}),

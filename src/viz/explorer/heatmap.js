@@ -1,6 +1,6 @@
-// The heatmaps on the page: drawn, pointed at, zoomed, moved by keys.
+// The heatmaps on the page: drawing, pointing, zooming, moving with keys.
 
-let lastPlaces = new Map();   // by canvas: where its cells are
+let lastPlaces = new Map();   // by canvas: the place of its cells
 let dragged = null;
 
 function renderHeatmaps(theme) {
@@ -41,7 +41,7 @@ function cellAt(canvas, event) {
   return q >= 0 && k >= 0 && q < view.rows && k < view.columns ? {q: q + view.q, k: k + view.k} : null;
 }
 
-// Shows so many cells, those around (q, k) where they were.
+// Zooms to `span` cells, keeping the cells around `center` in place.
 function zoomTo(span, center) {
   const view = windowOf(shown());
   const most = wholeOf(shown()).span;
@@ -53,7 +53,7 @@ function zoomTo(span, center) {
 const zoomIn = (center) => zoomTo(Math.floor(windowOf(shown()).span / 1.5), center);
 const zoomOut = (center) => zoomTo(Math.ceil(windowOf(shown()).span * 1.5), center);
 
-// Moves the window so that a cell is in it.
+// Moves the window so that it contains a cell.
 function reveal({q, k}) {
   const view = windowOf(shown());
   Object.assign(zoom, {q: clamp(view.q, q - view.rows + 1, q), k: clamp(view.k, k - view.columns + 1, k)});

@@ -17,7 +17,7 @@ namespace heed { inline namespace v0 { namespace explorer {
 
 namespace {
 
-constexpr std::int64_t kComparedRows = 8;   // of each head
+constexpr std::int64_t kComparedRows = 8;   // per head
 constexpr float kMostStorageError = 5e-4F;  // of a weight
 
 using Members = std::map<std::string, std::string>;
@@ -27,7 +27,7 @@ std::string encoded_numbers(const std::vector<T>& numbers) {
   return encoded(std::as_bytes(std::span(numbers)));
 }
 
-// The last row and others between it and the first, evenly.
+// The last row and others evenly spaced between the first and it.
 std::vector<std::int64_t> compared_rows(std::int64_t num_tokens) {
   const std::int64_t count = std::min(num_tokens, kComparedRows);
   std::vector<std::int64_t> rows;
@@ -35,7 +35,7 @@ std::vector<std::int64_t> compared_rows(std::int64_t num_tokens) {
   return rows;
 }
 
-// heed's weights of the given rows: [num_rows · num_heads, T].
+// Weights computed by heed for the given rows: [num_rows · num_heads, T].
 Tensor<float> weights_of_rows(const LayerAttention& layer, FloatView query, FloatView key,
                               const std::vector<std::int64_t>& rows) {
   std::vector<AttentionRow> wanted;
@@ -50,7 +50,7 @@ Tensor<float> weights_of_rows(const LayerAttention& layer, FloatView query, Floa
   return attention_weights(query.to_rank(4), key.to_rank(4), wanted, options);
 }
 
-// Whether no weight differs by more than may be; NaN, of scores that no float holds, differs.
+// True if no weight differs by more than allowed. NaN, from scores that no float holds, differs.
 bool are_close(const Tensor<float>& a, const Tensor<float>& b) {
   for (std::int64_t i = 0; i < a.num_elements(); ++i) {
     if (!(std::abs(a.data()[i] - b.data()[i]) <= kMostStorageError)) return false;
@@ -58,7 +58,7 @@ bool are_close(const Tensor<float>& a, const Tensor<float>& b) {
   return true;
 }
 
-// Vectors as "name", integers, with their factors as "nameScales".
+// Adds vectors as "name", integers, and their scales as "nameScales".
 void add_stored(Members& members, const std::string& name, const StoredVectors& stored) {
   members[name] = encoded_numbers(stored.numbers);
   members[name + "Scales"] = encoded_numbers(stored.scales);
@@ -88,7 +88,7 @@ void add_query_and_key(Members& members, const LayerAttention& layer, std::int64
   add_stored(members, "key", key);
 }
 
-// Of each head the weights of the keys that are seen, row after row, in half precision.
+// For each head, the weights of the visible keys, row after row, in half precision.
 std::string encoded_weights(const LayerAttention& layer) {
   const std::int64_t num_tokens = layer.weights.extent(1);
   const Tensor<bool> visible = visible_keys(layer, num_tokens);
@@ -119,7 +119,7 @@ StoredVectors store_vectors(const Tensor<float>& vectors) {
     const float scale = largest / 32767;
     stored.scales.push_back(scale);
     for (const float number : row) {
-      // In double, where a scale that is hardly above 0 makes no infinity.
+      // In double, where dividing by a tiny scale gives no infinity.
       const double steps = scale > 0 ? static_cast<double>(number) / static_cast<double>(scale) : 0;
       stored.numbers.push_back(
           static_cast<std::int16_t>(std::clamp(std::nearbyint(steps), -32767.0, 32767.0)));

@@ -1,12 +1,12 @@
-// The layers of a model. Each is a sentence of the same tokens, whose arrays are unpacked when they are first wanted.
+// The layers of a model. Each is a sentence with the same tokens, whose arrays are unpacked on first use.
 
 const mostUnpacked = 4;            // layers: a few megabytes each
 const mostKeptCells = 8e6;         // of products and weights, 16 bytes together
 const leastKeptHeads = 4;
-const unpackedLayers = [];         // {sentence, arrays}, the last used first
-const keptHeads = [];              // {sentence, head}, the same
+const unpackedLayers = [];         // {sentence, arrays}, most recently used first
+const keptHeads = [];              // {sentence, head}, most recently used first
 
-// Moves what `isWanted` to the front of a list, or puts what `create` makes there.
+// Moves the entry that `isWanted` accepts to the front of a list, or puts the result of `create` there.
 function toFront(list, isWanted, create) {
   const at = list.findIndex(isWanted);
   const [entry] = at < 0 ? [create()] : list.splice(at, 1);
@@ -20,7 +20,7 @@ const halfOf = Float32Array.from({length: 1 << 16}, (_, bits) => {
   return bits & 0x8000 ? -magnitude : magnitude;
 });
 
-// Rows of `width` floats, or of integers that each row's scale makes to floats.
+// Vectors of `width` floats, from floats or from integers with a scale per row.
 function vectorsOf(numbers, scales, width) {
   if (scales === undefined) return floatsOf(numbers);
   const integers = new Int16Array(bytesOf(numbers).buffer);
@@ -46,7 +46,7 @@ function arraysOf(sentence) {
   return arrays;
 }
 
-// [T, T] of one head where weights were given: those that the mask shows, in half precision.
+// [T, T] of one head from stored weights: only those that the mask shows, in half precision.
 function givenWeights(sentence, head) {
   const halves = new Uint16Array(bytesOf(arraysOf(sentence).weights[head]).buffer);
   const weights = new Float32Array(sentence.length ** 2);
@@ -74,7 +74,7 @@ function layerOf(model, about, layer) {
 
 const layersOf = (model) => model.layers.map((about, layer) => layerOf(model, about, layer));
 
-// Forgets the heads of a model that were used longest ago, for all of them would fill the memory.
+// Drops the least recently used heads of a model: all of them would fill the memory.
 function keepHead(sentence, head) {
   if (sentence.layer === undefined) return;
   toFront(keptHeads, (entry) => entry.sentence === sentence && entry.head === head, () => ({sentence, head}));
@@ -86,7 +86,7 @@ function keepHead(sentence, head) {
   }
 }
 
-// Opens a head in the views below the map. The mask changes with the layer's unless the reader chose another.
+// Opens a head in the views below the map. The mask becomes the layer's unless the user chose another.
 function openHead(layer, head) {
   const [from, to] = [shown(), sentences[layer]];
   const isLayers = maskKey(state.mask) === maskKey(from.openingMask);

@@ -1,6 +1,6 @@
-// Puts the parts together.
+// Connects the parts of the page.
 
-// What the browser's tab is called.
+// The title of the browser's tab.
 function nameOfPage() {
   const title = fitLetters(shown().title, 60);
   return title ? `${title} · heed` : 'heed · attention explorer';
@@ -49,7 +49,7 @@ showAgreement();
 if (embedded.model) makePictures();
 setUpServer();
 
-// For the console, and for tests: the numbers behind the pictures.
+// For the console and for tests: the numbers behind the pictures.
 window.heed = {
   state, sentences, update, openHead,
   weights: (head = state.head) => Array.from(weightsOf(shown(), head, state.mask, state.temperature)),

@@ -3,11 +3,11 @@
 const mapKinds = {pictures: 'Pictures', scores: 'Scores'};
 const cellSizes = {small: 36, least: 26, most: 60, tallest: 420, sorted: 64, narrow: 760, about: 270};
 let mapCells = [];          // buttons, by layer and head
-let mapLook = '';           // what the cells were last laid out for
-let mapColors = '';         // and drawn for
+let mapLook = '';           // the settings of the last layout
+let mapColors = '';         // the settings of the last drawing
 let mapOpen = -1;           // the cell that is marked as open
 let mapPointed = null;      // the cell under the pointer
-let mapShown = -1;          // the cell that is described
+let mapShown = -1;          // the cell whose description is shown
 let areCellsSmall = false;
 let mapColumns = 1;
 
@@ -15,8 +15,8 @@ const model = embedded.model;
 const cellOf = (layer, head) => layer * model.numHeads + head;
 const placeOfCell = (cell) => [Math.floor(cell / model.numHeads), cell % model.numHeads];
 
-// Scores with the numbers between which they lie, and those of their bars and colours: shares of 1, which all have one
-// scale, and others, which each have their own.
+// Scores with their range, and their place in it for bars and colours: shares of 1 have one common scale, each other
+// score has its own.
 const modelScores = model ? model.scores.map((score) => {
   const [least, most] = [Math.min(...score.values), Math.max(...score.values)];
   const [low, high] = least >= 0 && most <= 1 ? [0, 1] : [least, most];
@@ -25,7 +25,7 @@ const modelScores = model ? model.scores.map((score) => {
 
 const scoreText = (value) => value.toFixed(2).replace('-', '−');
 
-// In a small cell: .07, 1.0, 12.
+// The text in a small cell: .07, 1.0, 12.
 function shortScoreText(value) {
   const size = Math.abs(value);
   const text = value.toFixed(size < 0.995 ? 2 : size < 9.95 ? 1 : 0);
@@ -51,7 +51,7 @@ function buildCells() {
   });
 }
 
-// A head's picture in the cell's canvas, or its score on the colour that stands for it.
+// Draws a head's picture into the cell's canvas, or its score on the matching colour.
 function drawCell(cell, theme) {
   if (cell === mapShown) drawPicture(byId('map-preview'), headPictures[cell], theme);
   const button = mapCells[cell];
@@ -83,7 +83,7 @@ function drawPicture(canvas, picture, theme) {
   context.putImageData(image, 0, 0);
 }
 
-// The cells in their order, and as many columns as fit.
+// Arranges the cells in order, in as many columns as fit.
 function layOutCells(width) {
   const map = byId('map-cells');
   const isSorted = state.order === 'score';
@@ -111,7 +111,7 @@ function layOutCells(width) {
   if (mapCells.includes(focused)) focused.focus({preventScroll: true});
 }
 
-// What is there beside the text about a head, less the padding and a scroll bar.
+// The width for the map: without the text about a head, the padding and a scroll bar.
 function widthOfMap() {
   const room = byId('map-columns').clientWidth;
   return (room > cellSizes.narrow ? room - cellSizes.about : room) - 22;
@@ -136,7 +136,7 @@ function renderMap(theme) {
   renderMapSettings(open);
 }
 
-// Scrolls the map, and nothing else, to a cell that is out of its sight.
+// Scrolls only the map to a cell that is not visible.
 function revealCell(button) {
   const box = byId('map-box');
   const label = state.order === 'natural' ? 24 : 0;
@@ -146,7 +146,7 @@ function revealCell(button) {
   }
 }
 
-// A text that is announced is set only when it is another.
+// Sets a text that screen readers announce only if it changes.
 function showText(id, text) {
   if (byId(id).textContent !== text) byId(id).textContent = text;
 }
@@ -164,7 +164,7 @@ function renderMapSettings(open) {
   showHead(mapPointed ?? (focused >= 0 ? focused : open));
 }
 
-// The head that is pointed at, beside the map: its picture and its scores.
+// Shows the picture and scores of a head next to the map.
 function showHead(cell) {
   const [layer, head] = placeOfCell(cell);
   showText('map-pointed', `Layer ${layer} · Head ${head}`);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMostModelTokens = 1024;
 
-// Where an argument stands: the function, and what the argument is called.
+// The place of an argument, for errors: the function and the argument's name.
 struct Place {
   const char* function;
   std::string argument;

@@ -1,4 +1,4 @@
-// What the page of a model refuses.
+// The checks of a model's page.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace heed { inline namespace v0 { namespace explorer {
 
-// The shape that all layers of a model have in common.
+// The common shape of all layers of a model.
 struct ModelShape {
   std::int64_t num_layers = 0;
   std::int64_t num_heads = 0;
   std::int64_t num_tokens = 0;
 };
 
-// Throws InvalidArgument, in the name of `function`, where layers do not fit each other or hold
-// numbers that nothing can be made of.
+// Throws InvalidArgument, naming `function`, if layers do not fit each other or hold numbers that
+// cannot be shown.
 ModelShape check_layers(const char* function, const std::vector<LayerAttention>& layers);
 
-// The same for the whole model.
+// Checks a whole model in the same way.
 ModelShape check_model(const char* function, const ModelAttention& model);
 
-// Which keys each query of a layer sees, [T, T].
+// The keys that each query of a layer sees, [T, T].
 Tensor<bool> visible_keys(const LayerAttention& layer, std::int64_t num_tokens);
 
 }}}  // namespace heed::v0::explorer

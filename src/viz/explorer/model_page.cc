@@ -1,4 +1,4 @@
-// The page of a model: what all layers have in common, and each layer.
+// The page of a model: the data that all layers share, and each layer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string joined(const std::vector<std::string>& items) {
   return fmt::format("[{}]", fmt::join(items, ","));
 }
 
-// Each mask once: most models have one, or two that take turns.
+// A list of distinct masks: most models have one, or two that alternate.
 class MaskList {
  public:
   explicit MaskList(std::int64_t num_tokens) : num_tokens_(num_tokens) {}
@@ -70,9 +70,9 @@ struct HeadPlace {
   std::int64_t head = 0;
 };
 
-// The head that the page opens: of those that the model leaves open the one with the most weight on
-// a neighbour or on the token itself. A head that looks at the first token whatever asks, or
-// everywhere, has no pattern.
+// The head that the page opens: among those that the model leaves open, the one with the most
+// weight on a neighbour or on the token itself. Heads that attend to the first token or evenly to
+// all tokens have no pattern.
 HeadPlace opening_of(const ModelAttention& model, const std::vector<HeadScore>& patterns) {
   HeadPlace best{model.opening_layer.value_or(0), model.opening_head.value_or(0)};
   float most = -1;

@@ -40,7 +40,8 @@ std::string data_json(const ExplorerData& data) {
          ",\"maps\":" + explorer::color_maps_json() + ",\n\"sentences\":[" + sentences + "]}";
 }
 
-// Nothing is loaded; pictures come from the page itself, which makes them for export.
+// The Content-Security-Policy: nothing is loaded. Pictures come from the page itself, which makes
+// them for export.
 std::string policy(bool has_server) {
   return "default-src 'none'; script-src 'sha256-" +
          explorer::base64_of_hex(explorer::script_sha256()) + "'; style-src 'sha256-" +
@@ -77,7 +78,7 @@ std::string explorer::assembled_page(const std::string& data,
   std::string_view rest = page_source();
   std::string page;
   page.reserve(size);
-  // In the order of the page, so that nothing is looked for in what was put in.
+  // Replaces placeholders in the order of the page, so that inserted text is never searched.
   const auto copy_until = [&](std::string_view name) {
     const std::size_t at = rest.find(name);
     page.append(rest.substr(0, at));

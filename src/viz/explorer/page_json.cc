@@ -14,8 +14,8 @@ static_assert(std::endian::native == std::endian::little, "the page reads little
 
 namespace heed { inline namespace v0 { namespace explorer {
 
-// What a browser could take for markup stands only inside strings, where an escape means
-// the same.
+// Characters that a browser could take for markup occur only in strings, where an escape has the
+// same meaning.
 std::string to_json(std::string_view text) {
   std::string json;
   for (const char character :

@@ -1,4 +1,4 @@
-// What the page's script reads: JSON in ASCII without <, > and &, and arrays in base64.
+// Data for the page's script: JSON in ASCII without <, > and &, and arrays in base64.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,21 @@
 
 namespace heed { inline namespace v0 { namespace explorer {
 
-// A text, made visible as sanitize_for_terminal() does.
+// A text, sanitised by sanitize_for_terminal().
 std::string to_json(std::string_view text);
 std::string to_json(const std::vector<std::string>& texts);
 
-// With a point, as many digits as tell it from its neighbours, and no more.
+// A number with a decimal point and as few digits as identify it.
 std::string to_json(double number);
 
-// An object of members that are JSON already.
+// An object, given its members as JSON.
 std::string to_json(const std::map<std::string, std::string>& members);
 
 std::string encoded(std::span<const std::byte> bytes);
 std::string encoded(const Tensor<float>& array);
 
-// Which keys a query sees: "none" (no mask), "causal", or one bit a cell, row after row, the first
-// in the highest bit of a byte.
+// The keys that each query sees: "none" (no mask), "causal", or one bit per cell, row after row,
+// the first in the highest bit of a byte.
 std::string encoded(const Tensor<bool>& visible);
 
 }}}  // namespace heed::v0::explorer

@@ -1,4 +1,4 @@
-// What a canvas draws, as SVG text: the part of CanvasRenderingContext2D that the figures use.
+// Draws SVG text with the interface of a canvas: the part of CanvasRenderingContext2D that the figures use.
 
 const measuring = document.createElement('canvas').getContext('2d');
 const escaped = (text) => String(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)

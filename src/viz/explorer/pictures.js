@@ -1,5 +1,5 @@
-// Small pictures of all heads of a model, made a few rows at a time while nothing else is to be done. On the way the
-// page's weights are compared with heed's, of which the page has one row of each head.
+// Small pictures of all heads of a model, made a few rows at a time when the browser is idle. At the same time the
+// page's weights are compared with heed's, which the page has for one row of each head.
 
 const pictureSide = 40;            // pixels
 const headPictures = [];           // by layer and head: {side, largest: [side, side], end}
@@ -28,7 +28,7 @@ class PictureMaker {
     }
     if (end > 0) this.rowEnds.push(end);
   }
-  // As the large picture is coloured with a linear scale.
+  // The picture's data, with the end of its linear scale.
   picture() {
     const {side, largest, rowEnds} = this;
     return {side, largest, end: linearEnd(rowEnds, this.column.length)};
@@ -45,7 +45,7 @@ function compareRow(sentence, head, weights) {
   ++comparison.rows;
 }
 
-// Yields after each row.
+// Computes the pictures of one layer; yields after each row.
 function* picturesOf(sentence) {
   const {length, openingMask, numHeads} = sentence;
   const visible = visibleOf(sentence, openingMask);

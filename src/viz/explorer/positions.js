@@ -1,5 +1,4 @@
-// The sinusoidal position encoding: as an image, positions across and dimensions down, and chosen
-// dimensions as curves.
+// The sinusoidal position encoding: as an image, positions across and dimensions down, and some dimensions as curves.
 
 const positionCursor = {position: 10, dim: 8};
 

@@ -38,7 +38,7 @@ std::int64_t num_keys(const ExplorerSentence& sentence) {
   return static_cast<std::int64_t>(keys.size());
 }
 
-// [num_heads, length, width], where a width of 0 stands for any.
+// Checks [num_heads, length, width]; a width of 0 accepts any.
 void check_array(const char* field, const Tensor<float>& array, std::int64_t heads,
                  std::int64_t length, std::int64_t width = 0) {
   const bool fits = array.rank() == 3 && heads > 0 && array.extent(0) == heads &&

@@ -1,4 +1,4 @@
-// Where heed serves the page: a typed sentence is sent to it, and what it computed is shown.
+// Used when heed serves the page: sends a typed sentence to it and shows the result.
 
 const mostAsked = 8;        // sentences that are kept
 

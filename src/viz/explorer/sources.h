@@ -1,4 +1,4 @@
-// The files beside this one, as the build embedded them.
+// The files of this folder, embedded by the build.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace heed { inline namespace v0 { namespace explorer {
 
-// page.html, with @POLICY@, @STYLE@, @DATA@ and @SCRIPT@ where those belong.
+// page.html, with the placeholders @POLICY@, @STYLE@, @DATA@ and @SCRIPT@.
 std::string_view page_source();
 std::string_view style_source();
-// Every .js file, in one function.
+// All .js files, in one function.
 std::string_view script_source();
 
 // SHA-256 in hexadecimal digits of the two texts above.

@@ -1,16 +1,16 @@
-// What the reader chose, who wants to know, and the same in the fragment of the address.
+// The user's choices, the renderer that depends on them, and their form in the fragment of the address.
 
 const mapNames = ['auto', 'viridis', 'Blues', 'YlOrRd', 'Greys'];
 
 const state = {
-  sentence: 0, head: 0, other: null,    // the head beside it, or null
+  sentence: 0, head: 0, other: null,    // the head next to it, or null
   q: 0, k: null, held: false,           // k null: the key with the largest weight
   temperature: 1, mask: {causal: false, window: null, padding: 0, given: false},
   scale: 'linear', hidesSink: false, map: 'auto', theme: 'auto',
   positions: 64, pair: 4,
   shows: 'pictures', score: 0, order: 'natural',   // the map of a model
 };
-// Where the pointer or the focus is, which is nobody's choice yet.
+// The cell under the pointer or the focus, which is not chosen yet.
 const pointer = {q: null, k: null};
 // The part of the matrix that the heatmap shows: `span` cells from (q, k).
 const zoom = {q: 0, k: 0, span: Infinity};
@@ -19,7 +19,7 @@ const shown = () => sentences[state.sentence];
 
 // The query whose row is shown, or null for all of them.
 const shownQuery = () => (state.held ? state.q : pointer.q);
-// The query and key of the steps: what is pointed at, else what is chosen.
+// The query and key whose steps are shown: the cell under the pointer, otherwise the chosen one.
 function chosenCell() {
   const sentence = shown();
   const q = shownQuery() ?? state.q;
@@ -89,7 +89,7 @@ function parseMask(text, sentence) {
   return mask;
 }
 
-// Takes over what the fragment says, as far as it makes sense.
+// Applies the settings in the fragment, as far as they are valid.
 function readFragment() {
   const parts = new URLSearchParams(location.hash.slice(1));
   choose(countIn(parts.get('s'), sentences.length) ?? embedded.model?.openingLayer ?? 0);

@@ -1,4 +1,4 @@
-// The way of one cell, with its numbers: query · key, scale, mask, softmax, weighted values.
+// The computation of one cell, with its numbers: query · key, scale, mask, softmax, weighted values.
 
 const mostShown = 16;      // entries of a vector
 
@@ -25,14 +25,14 @@ function step(number, title, ...content) {
 const keyVectorOf = (sentence, head, k) =>
   vectorOf(sentence.key, sentence, sharedHead(head, sentence.headsPerKey), k, sentence.headDim);
 
-// query · key of a layer that caps its scores; null where the known products are just that.
+// query · key for a layer that caps its scores; null if the known products are not capped.
 function productOf(sentence, head, q, k) {
   if (!sentence.softcap) return null;
   const key = keyVectorOf(sentence, head, k);
   return vectorOf(sentence.query, sentence, head, q, sentence.headDim).reduce((sum, number, i) => sum + number * key[i], 0);
 }
 
-// The numbers of one cell at the present settings; what is not known is null.
+// The numbers of one cell at the present settings.
 function pathOf(sentence, head, q, k) {
   const {length} = sentence;
   const first = q * length;
@@ -57,7 +57,7 @@ function softmaxLines(path) {
     line(`divided by the row’s sum, ${numberText(path.sum, 4)}`)];
 }
 
-// The row's weights on the scale of the heatmap, so that rows and heads can be compared.
+// Draws the row's weights on the scale of the heatmap, so that rows and heads can be compared.
 function drawBars(canvas, path, chosen, end, theme) {
   const {context, width, height} = canvasOf(canvas);
   const each = width / path.row.length;

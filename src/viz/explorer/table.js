@@ -1,4 +1,4 @@
-// The weights as a table, for screen readers and for whoever wants the digits.
+// The weights as a table, for screen readers and for exact numbers.
 
 const mostColumns = 40;
 const mostRows = 30;
@@ -22,7 +22,7 @@ function fullTable(sentence, weights, visible) {
   return [head, ...rows];
 }
 
-// What one token attends to most, where the whole table would be too wide.
+// The keys that one token attends to most, when the whole table would be too wide.
 function rowTable(sentence, weights, visible, q) {
   const {tokens, length} = sentence;
   const keys = Array.from({length}, (_, k) => k).filter((k) => visible[q * length + k])

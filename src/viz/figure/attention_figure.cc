@@ -83,7 +83,7 @@ std::vector<Grid> pool_all(const Matrices& matrices, int target, bool by_magnitu
   return grids;
 }
 
-// Whether a scale has negative numbers: where there are some, in a map that can show them.
+// The signs of a scale: those of the numbers, if the map can show negative ones, or both.
 enum class Signs { kOfTheNumbers, kBoth };
 
 // The scale of one panel, or of several that share it.
@@ -93,7 +93,8 @@ ColorRange range_of(std::span<const Grid> grids, const AttentionFigureOptions& o
   range.is_signed =
       signs == Signs::kBoth || (options.color_map == ColorMap::kRdBu &&
                                 std::any_of(grids.begin(), grids.end(), figure::has_negative));
-  // Without the first key rows are no whole: what is left of them has the scale to itself.
+  // Without the first key the rows do not add up to 1, so the scale ends at the largest of the
+  // other weights.
   if (!range.is_signed && range.scale == ColorScale::kLinear && !options.hides_first_key) {
     range.max = least_scale_end(grids.front().columns * grids.front().column_block);
   } else {
@@ -118,7 +119,7 @@ std::string bar_title(const ColorRange& range) {
   return range.scale == ColorScale::kLog ? "weight (log scale)" : "weight";
 }
 
-// Panels of pooled matrices whose last in each row has the colour bar of all.
+// Panels of pooled matrices; the last panel in each row has the common colour bar.
 Figure draw_panels(const std::vector<Grid>& grids, const AttentionFigureOptions& options,
                    std::int64_t columns, int target, Signs signs) {
   Figure result{.title = options.title,

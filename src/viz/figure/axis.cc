@@ -11,7 +11,7 @@
 namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
-constexpr std::int64_t kFewCells = 20;  // so many are all named
+constexpr std::int64_t kFewCells = 20;  // up to this many cells all have a label
 constexpr int kIndexTicks = 8;
 
 std::string superscript(int exponent) {
@@ -81,7 +81,7 @@ Axis number_axis(std::string label, double low, double high, bool is_log, int co
 
 namespace {
 
-// Ticks at round numbers, each at the middle of the cell that holds it.
+// Ticks at round numbers, each at the centre of the cell that contains it.
 std::vector<Tick> index_ticks(const Categories& categories) {
   const auto first = static_cast<double>(categories.first);
   const auto end = static_cast<double>(categories.first + categories.extent * categories.block);

@@ -1,4 +1,4 @@
-// Axes with numbers: where ticks stand and what is written there.
+// Axes with numbers: the places and labels of ticks.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace heed { inline namespace v0 { namespace figure {
 
-// `value` as people write it: "0.25", "1,000" as "1000", "10⁶".
+// `value` in a usual notation: "0.25", "1000" without a comma, "10⁶".
 std::string number(double value);
 
-// An axis from low to high with ticks at about `count` round numbers, on a logarithmic one at
-// powers of ten or at 1, 2 and 5 times these.
+// An axis from low to high with ticks at about `count` round numbers; on a logarithmic axis, at
+// powers of ten or at 1, 2 and 5 times them.
 Axis number_axis(std::string label, double low, double high, bool is_log = false, int count = 6);
 
-// An axis of `extent` cells, named by `labels` or, without, by their indices from `first`; each
-// cell stands for `block` of them. For rows, which are counted from the top, `is_flipped`.
+// An axis of `extent` cells, labelled by `labels` or, if empty, by indices from `first`; each cell
+// stands for `block` of them. `is_flipped` is for rows, which are counted from the top.
 struct Categories {
   std::span<const std::string> labels = {};
   std::int64_t extent = 0;
@@ -26,7 +26,7 @@ struct Categories {
 };
 Axis category_axis(std::string label, const Categories& categories, bool is_flipped = false);
 
-// Where on the axis `value` lies, 0 at its low end, 1 at its high end.
+// The position of `value` on the axis, 0 at its low end, 1 at its high end.
 double place(const Axis& axis, double value);
 
 }}}  // namespace heed::v0::figure

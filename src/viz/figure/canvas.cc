@@ -19,7 +19,7 @@ std::uint32_t pixel(Rgb color) {
   return std::uint32_t{color.red} << 16U | std::uint32_t{color.green} << 8U | color.blue;
 }
 
-// The same lines as Canvas::hatch draws, in pixels.
+// The pixels of the lines that Canvas::hatch draws.
 std::uint32_t hatch_pixel(int x, int y, const Palette& colors) {
   constexpr int kPeriod = static_cast<int>(kHatchSpacing) * kPixelsPerUnit;
   return pixel((x + y) % kPeriod < kPixelsPerUnit ? colors.hatching : colors.hatched);

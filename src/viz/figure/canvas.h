@@ -35,8 +35,8 @@ struct Stroke {
   bool is_dashed = false;
 };
 
-// Which point of a text is put where it is drawn: 0 its left or top, 0.5 its middle, 1 its right or
-// bottom. `angle` turns it about that point, in degrees, against the clock.
+// The point of a text that is placed at the given position: 0 its left or top, 0.5 its centre, 1
+// its right or bottom. `angle` rotates it around that point, in degrees, counterclockwise.
 struct Anchor {
   double x = 0.5;
   double y = 0.5;
@@ -53,15 +53,15 @@ class Canvas {
   void line(std::span<const Point> points, const Stroke& stroke);
   void outline(const Box& box, const Stroke& stroke);
   void hatch(std::span<const Box> boxes);
-  // Colours one beside the other, flowing into each other, from the bottom to the top.
+  // A gradient through the colours, from the bottom to the top.
   void gradient(const Box& box, std::span<const Rgb> colors);
-  // The cells of a matrix with the pixels that the surface has, without smoothing.
+  // The cells of a matrix at the surface's resolution, without smoothing.
   void image(const Box& box, const Cells& cells);
-  // Nothing outside `box` is drawn on until unclip().
+  // Restricts drawing to `box` until unclip().
   void clip(const Box& box);
   void unclip();
 
-  // Whether anything went wrong so far.
+  // The first error so far, if any.
   cairo_status_t status() const { return cairo_status(cairo_.get()); }
 
  private:

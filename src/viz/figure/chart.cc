@@ -16,7 +16,7 @@ namespace {
 constexpr int kWidth = 560;
 constexpr int kHeight = 300;
 
-// The smallest and the largest of what can be drawn.
+// The smallest and the largest number that can be drawn.
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -28,7 +28,7 @@ struct Range {
   }
   bool is_empty() const { return !(low <= high); }
 
-  // With a margin of `share` of its length on both sides, and some length.
+  // The range with a margin of `share` of its length on both sides; never empty.
   Range widened(double share, bool is_log) const {
     if (is_log) {
       const double factor = std::max(std::pow(high / low, share), 1.02);

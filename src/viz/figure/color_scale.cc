@@ -15,12 +15,12 @@ namespace {
 constexpr float kDecades = 4;
 constexpr int kBarColors = 49;
 
-// No colour of any map: it is seen.
+// Not a colour of any map, so that it stands out.
 constexpr Rgb kNotANumber{0xff, 0x00, 0xff};
 
 float magnitude(float value) { return std::isnan(value) || value == kMasked ? 0 : std::abs(value); }
 
-// "0.25"; what rounds to 0 has no sign.
+// Formats e.g. "0.25"; a number that rounds to 0 has no sign.
 std::string text_of(float value, int decimals) {
   if (std::isnan(value)) return "nan";
   std::string text = fmt::format("{:.{}f}", value, decimals);
@@ -28,10 +28,10 @@ std::string text_of(float value, int decimals) {
   return text;
 }
 
-// Where in the map a share of the scale's end lies: the map of both signs has 0 in the middle.
+// The position in the map of a share of the scale's end; the diverging map has 0 in the middle.
 float in_map(ColorMap map, float share) { return map == ColorMap::kRdBu ? (share + 1) / 2 : share; }
 
-// Where in the colour map `value` lies; `end` is what the scale ends with.
+// The position of `value` in the colour map, with `end` the end of the scale.
 float position(float value, float end, const ColorRange& range) {
   float share = end > 0 ? value / end : 0;
   if (std::isinf(value)) share = std::copysign(1.0F, value);
@@ -44,7 +44,7 @@ float position(float value, float end, const ColorRange& range) {
 
 bool ends_dark(ColorMap map) { return luminance(colormap(map, 1)) < luminance(colormap(map, 0)); }
 
-// The colour of the same hue and saturation (of HSL) whose lightness is as far from the other end.
+// The colour with the same hue and saturation (HSL) and the opposite lightness.
 Rgb with_turned_lightness(Rgb color) {
   const auto [least, most] = std::minmax({color.red, color.green, color.blue});
   const int shift = 255 - least - most;
@@ -113,7 +113,7 @@ ColorBar color_bar(const ColorRange& range, std::string label) {
   } else if (range.scale == ColorScale::kLog && !range.is_signed) {
     bar.axis = number_axis(std::move(label), max * std::pow(10.0, -kDecades), max, true, 5);
   } else if (range.scale == ColorScale::kLog) {
-    // Four decades to each side of what is smaller than they are.
+    // Four decades on each side; smaller magnitudes are shown as 0.
     bar.axis = {.label = std::move(label), .low = -1, .high = 1};
     for (const double end : {-1.0, 1.0}) {
       bar.axis.ticks.push_back({end, fmt::format("{:.2g}", end * max)});

@@ -128,7 +128,7 @@ Surface make_surface(FigureFormat format, const FigurePlan& plan, const std::str
                                                       height * kPointsPerUnit));
   cairo_surface_set_device_scale(surface.get(), kPointsPerUnit, kPointsPerUnit);
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, title.c_str());
-  // Cairo would write the time of the day.
+  // Otherwise cairo writes the current time.
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE,
                                  "2000-01-01T00:00:00Z");
   return surface;

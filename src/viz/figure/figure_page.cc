@@ -1,4 +1,4 @@
-// A figure as a page, with its numbers beside it for those who cannot see it.
+// A figure as a page, with a table of its numbers for people who cannot see it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::size_t kMostRows = 2000;
 
 using TableRow = std::vector<std::string>;
 
-// The first row heads the columns, the first cell of each row heads the row.
+// The first row is the header of the columns, the first cell of each row the header of the row.
 using TableRows = std::vector<TableRow>;
 
 std::string harmless_text(std::string_view text) { return figure::escaped(figure::drawable(text)); }
@@ -31,7 +31,7 @@ std::string short_number(double value) {
   return std::isfinite(value) ? fmt::format("{:.6g}", value) : "";
 }
 
-// What the axis calls cell `index`, or its number.
+// The axis's label of cell `index`, or its number.
 std::string name_of_cell(const Axis& axis, std::size_t index) {
   const double middle = static_cast<double>(index) + 0.5;
   const auto tick = std::find_if(axis.ticks.begin(), axis.ticks.end(),
@@ -112,7 +112,7 @@ std::string table_of_panel(const Panel& panel, const std::string& caption) {
                      panel.cells.rows, panel.cells.columns);
 }
 
-// The page of a figure, or of one that is drawn on either ground.
+// The page of a figure, with a version for dark backgrounds if `dark` is given.
 std::string page_of(const Figure& figure, const Figure* dark) {
   const std::string title = harmless_text(figure.title.empty() ? "Figure" : figure.title);
   std::string page = fmt::format(

@@ -17,7 +17,7 @@ constexpr double kMaxTitle = 600;  // a longer title takes several lines
 constexpr double kTurned = 45;     // degrees
 constexpr double kLineHeight = 14;
 
-// What a panel needs on each side of its plot, but for its legend.
+// The space that a panel needs on each side of its plot, without its legend.
 struct Margins {
   double left = 0;
   double right = 0;
@@ -34,7 +34,7 @@ double widest(const Axis& axis, const Fonts& fonts) {
   return width;
 }
 
-// The units between neighbouring ticks.
+// The distance between adjacent ticks in units.
 double spacing(const Axis& axis, double length) {
   return axis.ticks.size() < 2 ? length : length / static_cast<double>(axis.ticks.size());
 }
@@ -59,7 +59,7 @@ TickPlan plan_y_ticks(const Axis& axis, double length, const Fonts& fonts) {
   return {.step = step_for(kLineHeight, spacing(axis, length)), .depth = widest(axis, fonts)};
 }
 
-// The names of curves, bars and swatches in rows of at most `width`.
+// Places the names of curves, bars and swatches in rows of at most `width`.
 void plan_legend(const Panel& panel, double width, const Fonts& fonts, PanelPlan& plan) {
   std::vector<std::string> names;
   for (const Curve& curve : panel.curves) {
@@ -79,7 +79,7 @@ void plan_legend(const Panel& panel, double width, const Fonts& fonts, PanelPlan
   plan.legend_height = plan.legend.empty() ? 0 : at.y + kLegendRow + 2;
 }
 
-// How far below the top of the plot a curve ends: nothing where no point of it can be drawn.
+// The distance of a curve's end from the top of the plot; nothing if no point of it can be drawn.
 std::optional<double> end_of(const Curve& curve, const Panel& panel) {
   for (std::size_t i = curve.x.size(); i-- > 0;) {
     const double height = place(panel.y, curve.y[i]);
@@ -89,8 +89,8 @@ std::optional<double> end_of(const Curve& curve, const Panel& panel) {
   return std::nullopt;
 }
 
-// The names beside the ends of curves, moved apart where they would meet, within the plot if all
-// have room there.
+// Places names at the ends of curves, moved apart where they would overlap, and within the plot if
+// they fit.
 void plan_end_names(const Panel& panel, PanelPlan& plan) {
   auto& names = plan.end_names;
   for (const Curve& curve : panel.curves) {
@@ -116,7 +116,7 @@ Margins margins_of(const Panel& panel, const Fonts& fonts, PanelPlan& plan) {
   Margins margins;
   margins.left = plan.y.depth + (plan.y.depth > 0 ? kGap : 0) +
                  (panel.y.label.empty() ? 0 : kLineHeight + kGap);
-  // A turned label reaches to the left of its tick.
+  // A rotated label extends to the left of its tick.
   if (plan.x.angle != 0) {
     const double first = spacing(panel.x, panel.width) / 2;
     margins.left = std::max(margins.left, plan.x.depth - first);
@@ -127,7 +127,7 @@ Margins margins_of(const Panel& panel, const Fonts& fonts, PanelPlan& plan) {
   const Size title_size = panel.title.empty() ? Size{} : fonts.size(panel.title, title);
   const double first_line = fonts.size("x", title).height;
   margins.top = panel.title.empty() ? 0 : kPanelTitleSize + 10 + title_size.height - first_line;
-  // A title may reach to both sides of a narrow plot.
+  // A title may be wider than a narrow plot, on both sides.
   const double overhang = (title_size.width - panel.width) / 2;
   margins.left = std::max(margins.left, overhang);
   for (const EndName& name : plan.end_names) {
@@ -171,7 +171,7 @@ double place_tracks(std::vector<Track>& tracks) {
   return tracks.empty() ? 0 : at - kBetweenPanels;
 }
 
-// The text's height in `width`, and a gap; nothing for no text.
+// The height of the text at a given width, plus a gap; 0 for an empty text.
 double height_of(const std::string& text, double size, double width, const Fonts& fonts) {
   if (text.empty()) return 0;
   return std::ceil(fonts
@@ -205,7 +205,7 @@ FigurePlan plan_figure(const Figure& figure, const Fonts& fonts) {
     down[i / columns].include(margins.top, panel.height, margins.bottom);
     legends[i / columns] = std::max(legends[i / columns], plan.panels[i].legend_height);
   }
-  // The panels of a row keep the same room for legends, so that their titles are at one height.
+  // All panels of a row reserve the same height for legends, so that their titles align.
   for (std::size_t row = 0; row < down.size(); ++row) down[row].before += legends[row];
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     plan.panels[i].legend_height = legends[i / columns];

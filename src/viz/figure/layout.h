@@ -1,5 +1,4 @@
-// Where everything of a figure stands. Plots stand at whole units, so that no cell of a matrix
-// falls between pixels.
+// The layout of a figure. Plots are at whole units, so that matrix cells align with pixels.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +17,17 @@ inline constexpr double kAxisTitleSize = 12;
 inline constexpr double kTickSize = 11;
 inline constexpr double kNoteSize = 11;
 inline constexpr double kLegendSize = 11;
-inline constexpr double kGap = 6;             // between a plot and what is beside it
+inline constexpr double kGap = 6;             // between a plot and the elements next to it
 inline constexpr double kLegendRow = 18;      // the height of a row of the legend
 inline constexpr double kLegendSample = 22;   // the width of a sample of colour or line
 inline constexpr double kColorBarWidth = 12;  // the strip of colours
 inline constexpr double kMaxTickLabel = 130;
 
-// The labels of an axis that are drawn: every `step`th, turned when `angle` is not 0.
+// The axis labels that are drawn: every `step`th, rotated if `angle` is not 0.
 struct TickPlan {
   std::size_t step = 1;
   double angle = 0;
-  double depth = 0;  // how far they reach from the plot
+  double depth = 0;  // their extent from the plot
 };
 
 struct LegendEntry {
@@ -37,10 +36,10 @@ struct LegendEntry {
   Point at;               // the left end of its sample, from the legend's corner
 };
 
-// The name of a curve beside its end.
+// The name of a curve, at its end.
 struct EndName {
   std::string name;
-  double y = 0;  // of its middle, from the top of the plot
+  double y = 0;  // of its centre, from the top of the plot
 };
 
 struct PanelPlan {
@@ -50,8 +49,8 @@ struct PanelPlan {
   double color_bar_ticks = 0;  // the width of its labels
   std::vector<LegendEntry> legend;
   std::vector<EndName> end_names;  // from the top down
-  double end_names_width = 0;      // with the gap before them
-  double legend_height = 0;        // between title and plot: as much as any panel of the row needs
+  double end_names_width = 0;      // including the gap before them
+  double legend_height = 0;        // between title and plot: the maximum over the panels of the row
 };
 
 struct FigurePlan {
@@ -61,10 +60,10 @@ struct FigurePlan {
   std::vector<PanelPlan> panels;
 };
 
-// How the name of a curve is laid out at its end.
+// The style of a curve's name at its end.
 inline TextStyle end_name_style() { return {.size = kLegendSize, .max_width = kMaxTickLabel}; }
 
-// How the title of a panel is laid out: on as many lines as it needs.
+// The style of a panel's title, which may take several lines.
 TextStyle panel_title_style(const Panel& panel);
 
 FigurePlan plan_figure(const Figure& figure, const Fonts& fonts);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxCell = 64;
 constexpr int kMinNarrow =
-    24;  // what a cell may have in one direction though it has 1 in the other
+    24;  // the largest extent of a cell in one direction if it has 1 in the other
 
 int cell_extent(int target, std::int64_t count) {
   return std::clamp(target / static_cast<int>(count), 1, kMaxCell);
@@ -44,7 +44,7 @@ std::int64_t default_columns(std::int64_t num_panels) {
       8, static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(num_panels)))));
 }
 
-// As large as a row of them fits a page.
+// The size at which a row of panels fits a page.
 int target_extent(std::int64_t num_panels) {
   switch (default_columns(num_panels)) {
     case 1:

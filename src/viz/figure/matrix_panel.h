@@ -1,4 +1,4 @@
-// What the figures of matrices share: checks, sizes, labels.
+// Common parts of matrix figures: checks, sizes, labels.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace heed { inline namespace v0 { namespace figure {
 
-// Throws InvalidArgument unless `count` labels are none or one for each of `extent`.
+// Throws InvalidArgument unless there are no labels or `extent` of them.
 void check_labels(std::string_view function, std::string_view what, std::size_t count,
                   std::int64_t extent);
 
@@ -26,23 +26,23 @@ struct MatrixNames {
   std::span<const std::string> keys = {};
   std::string query_title;
   std::string key_title;
-  std::int64_t first_key = 0;  // the number of the first, where keys are numbered
+  std::int64_t first_key = 0;  // the number of the first key, if keys are numbered
 };
 
-// How large the plots of one figure with so many panels of matrices are at most.
+// The largest size of the plots in a figure with `num_panels` matrices.
 int target_extent(std::int64_t num_panels);
 
-// Panels next to each other as they look best.
+// The number of panels per row that looks best.
 std::int64_t default_columns(std::int64_t num_panels);
 
-// A panel for the grid with its axes, whose cells are a whole number of units in each direction;
-// the cells themselves are the caller's.
+// A panel for the grid with its axes; each cell is a whole number of units wide and high. The
+// caller sets the cells themselves.
 Panel matrix_panel(const Grid& grid, const MatrixNames& names, int target);
 
-// What the note of a figure says of pooled grids; empty for others.
+// The note about pooling for a figure; empty if the grid is not pooled.
 std::string pooling_note(const Grid& grid);
 
-// Sentences one after another.
+// Joins sentences.
 std::string joined_notes(std::string first, std::string_view second);
 
 }}}  // namespace heed::v0::figure

@@ -16,13 +16,13 @@ namespace heed { inline namespace v0 { namespace figure {
 namespace {
 
 constexpr std::size_t kMostStacked = 12;
-constexpr double kNarrowScreen = 372;  // what a page has room for on a screen of 390 pixels
+constexpr double kNarrowScreen = 372;  // the available width on a screen of 390 pixels
 constexpr double kNarrowestPlot = 140;
 
 constexpr std::string_view kNarrow = "(max-width: 600px)";
 constexpr std::string_view kDark = "(prefers-color-scheme: dark)";
 
-// The same panel with a plot of at most that width; cells keep their shape.
+// Reduces the plot of a panel to at most `width`; cells keep their shape.
 void narrow(Panel& panel, double width) {
   if (width >= panel.width) return;
   double narrow = std::max(width, kNarrowestPlot);

@@ -1,4 +1,4 @@
-// A figure as the element of a page that shows it.
+// A figure as an HTML element.
 #pragma once
 
 #include <string>
@@ -7,13 +7,12 @@
 
 namespace heed { inline namespace v0 { namespace figure {
 
-// The figure as it fits a screen as wide as a telephone: one panel below the other, none wider than
-// the screen has room for beside its labels. A figure of so many panels that nobody would look
-// through them stays as it is.
+// The figure for the width of a phone screen: panels below each other, none wider than the screen
+// allows next to its labels. A figure with very many panels is not changed.
 Figure narrowed(const Figure& figure);
 
-// <picture> with the figure's panels as SVG, for wide screens and narrow ones, and where `dark` is
-// given for screens of either kind. Title and note are the page's to write.
+// A <picture> with the figure's panels as SVG, for wide and narrow screens, and if `dark` is given
+// for light and dark ones. It omits title and note, which the page writes.
 std::string picture_element(const Figure& figure, const Figure* dark);
 
 }}}  // namespace heed::v0::figure

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kTickLength = 4;
 constexpr double kSeparated = 24;      // cells of this size have a gap between them
-constexpr double kLargestNumber = 14;  // larger texts in cells are single marks
+constexpr double kLargestNumber = 14;  // larger text in cells is a single mark
 constexpr double kCurveWidth = 2;
 constexpr double kMarker = 3.2;  // half a marker's width
 
@@ -23,7 +23,7 @@ Rgb series_color(std::size_t index, const Palette& colors) {
   return colors.series[index % colors.series.size()];
 }
 
-// From the eighth on, curves are dashed.
+// Curves from the eighth on are dashed.
 Stroke curve_stroke(std::size_t index, const Palette& colors) {
   return {series_color(index, colors), kCurveWidth, index >= colors.series.size()};
 }
@@ -70,7 +70,7 @@ class PanelPainter {
     }
   }
 
-  // Cells that touch are one image: drawn one by one they would show seams.
+  // Adjacent cells are one image: drawn separately they would show seams.
   void cells() {
     const Cells& cells = panel_.cells;
     const double width = plot().width / static_cast<double>(cells.columns);
@@ -104,7 +104,7 @@ class PanelPainter {
             plot().y + static_cast<double>(row) * size.height, size.width - 1, size.height - 1};
   }
 
-  // The largest of a few sizes at which every text fits in its cell, or no text at all.
+  // Draws texts at the largest of a few sizes at which all fit their cells, or not at all.
   void cell_texts(Size cell) {
     const auto& texts = panel_.cells.texts;
     const auto longest = std::max_element(
@@ -161,7 +161,7 @@ class PanelPainter {
     }
   }
 
-  // A part of a curve without a gap.
+  // A part of a curve without gaps.
   void piece(const std::vector<Point>& points, const Curve& curve, std::size_t index) {
     if (points.empty()) return;
     canvas_.line(points, curve_stroke(index, colors_));
@@ -169,7 +169,7 @@ class PanelPainter {
     for (const Point& point : points) marker(point, index);
   }
 
-  // A shape of its own for neighbouring curves, as colour alone is not for every eye.
+  // Adjacent curves have different marker shapes, because not everyone can distinguish the colours.
   void marker(Point at, std::size_t index) {
     constexpr int kCorners = 16;
     std::vector<Point> shape;
@@ -263,7 +263,7 @@ class PanelPainter {
     }
   }
 
-  // What stands before a name of the legend: just what the name's curve, bar or cell looks like.
+  // The sample before a name in the legend: it looks like the curve, bar or cell.
   void sample(std::size_t index, Point at) {
     const Box box{at.x, at.y - 6, kLegendSample, 12};
     if (index < panel_.curves.size()) {

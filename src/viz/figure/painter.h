@@ -1,4 +1,4 @@
-// Draws a figure as it was planned.
+// Draws a figure with a given layout.
 #pragma once
 
 #include "heed/viz/figure.h"

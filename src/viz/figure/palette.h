@@ -1,4 +1,4 @@
-// The colours of a figure that do not stand for numbers.
+// The colours of a figure that do not represent numbers.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ struct Palette {
   Rgb ink;    // titles, frames
   Rgb muted;  // ticks, axis titles, notes
   Rgb grid;
-  Rgb hatched;  // what is masked, and the lines on it
+  Rgb hatched;  // masked cells, and the lines on them
   Rgb hatching;
   std::array<Rgb, 7> series;
 };
 
-// Okabe and Ito's colours, which colour-blind readers tell apart; on a dark ground those of them
-// that are dark are lightened.
+// Okabe and Ito's colours, which colour-blind readers can distinguish; for dark backgrounds the
+// dark ones are lightened.
 inline constexpr Palette kLightPalette{.background = {255, 255, 255},
                                        .ink = {0x1b, 0x1b, 0x1f},
                                        .muted = {0x5c, 0x5c, 0x66},
@@ -48,8 +48,8 @@ inline constexpr Palette kDarkPalette{.background = {0x16, 0x17, 0x1d},
                                                   {0x8a, 0xcf, 0xf5},
                                                   {0xb0, 0xb0, 0xb0}}}};
 
-// What is written with in a cell of that colour; in a hatched one, which has none, with what can be
-// read on the lines too.
+// The text colour in a cell of that colour; in a hatched cell, which has none, one that is readable
+// on the lines too.
 inline Rgb cell_text_color(const std::optional<Rgb>& cell, const Palette& colors) {
   return cell ? text_color_on(*cell) : colors.ink;
 }

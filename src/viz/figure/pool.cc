@@ -8,7 +8,7 @@ namespace {
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether `value` is to be shown rather than `shown`, which is kMasked before any.
+// True if `value` is shown rather than `shown`; kMasked is weaker than any number.
 bool is_stronger(float value, float shown, bool is_signed) {
   if (std::isnan(shown)) return false;
   if (std::isnan(value) || shown == kMasked) return true;

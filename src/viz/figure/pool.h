@@ -1,4 +1,4 @@
-// A matrix made small enough to be drawn.
+// Reduces a matrix to a size that can be drawn.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Grid {
   std::int64_t columns = 0;
   std::int64_t row_block = 1;
   std::int64_t column_block = 1;
-  std::vector<float> values;  // row-major; kMasked where nothing of the block is visible
+  std::vector<float> values;  // row-major; kMasked if all cells of the block are masked
 
   bool is_pooled() const { return row_block > 1 || column_block > 1; }
 };
 
-// The matrix in at most max_extent rows and columns. The strongest of a block is its largest
-// visible value, by magnitude where `is_signed`; NaN is stronger than any number. `visible` has the
-// matrix's shape or is empty: all is visible.
+// Reduces the matrix to at most max_extent rows and columns. The value of a block is its largest
+// visible one, by magnitude if `is_signed`; NaN is stronger than any number. `visible` has the
+// matrix's shape, or is empty if all cells are visible.
 Grid pool(FloatView matrix, TensorView<const bool> visible, std::int64_t max_extent,
           bool is_signed);
 

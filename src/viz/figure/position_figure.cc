@@ -18,7 +18,7 @@ constexpr int kImageHeight = 260;
 constexpr int kCurvesWidth = 320;
 constexpr int kCurvesHeight = 170;
 
-// The extent of `count` cells of whole units, about `target` of them.
+// The extent of `count` cells of whole units that is about `target`.
 int image_extent(int target, std::int64_t count) {
   return std::max(target / static_cast<int>(count), 1) * static_cast<int>(count);
 }

@@ -15,7 +15,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Every number of `text` with at most so many decimals, without zeros at the end of them.
+// Rounds every number of `text` to at most `decimals` decimals, without trailing zeros.
 std::string with_decimals(std::string_view text, std::size_t decimals) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -37,7 +37,7 @@ bool contains(std::span<const std::string_view> names, std::string_view name) {
 
 std::string short_numbers(std::string_view text) { return with_decimals(text, 3); }
 
-// The colour "rgb(12.5%,50%,100%)" as "#2080ff"; any other value as it is.
+// Shortens the colour "rgb(12.5%,50%,100%)" to "#2080ff"; other values are unchanged.
 std::string short_color(std::string_view value) {
   constexpr std::string_view kBegin = "rgb(";
   if (value.substr(0, kBegin.size()) != kBegin || value.back() != ')') return std::string(value);
@@ -49,15 +49,15 @@ std::string short_color(std::string_view value) {
     const auto [next, error] = std::from_chars(channels.data(), last, percent);
     if (error != std::errc() || next == last || *next != '%') return std::string(value);
     color += fmt::format("{:02x}", static_cast<int>(std::lround(percent * 2.55)));
-    // A percent sign, and a comma or the bracket at the end.
+    // Skips a percent sign, and a comma or the closing bracket.
     channels.remove_prefix(
         std::min(static_cast<std::size_t>(next + 2 - channels.data()), channels.size()));
   }
   return color.size() == 7 ? color : std::string(value);
 }
 
-// The path "M 1 2.345 L 3 4 Z M 1 2.345 " as "M1 2.34L3 4Z". Nobody sees a hundredth of a unit, nor
-// where a pen stops that draws no more.
+// Shortens the path "M 1 2.345 L 3 4 Z M 1 2.345 " to "M1 2.34L3 4Z": a hundredth of a unit is not
+// visible, nor is a final move.
 std::string short_path(std::string_view path) {
   const std::size_t last = path.rfind('M');
   if (last != path.npos && last > 0 && path.find_first_of("LCZ", last) == path.npos) {
@@ -75,8 +75,8 @@ std::string short_path(std::string_view path) {
   return result;
 }
 
-// The declarations "fill-rule:nonzero;fill:rgb(100%,100%,100%);stroke-width:1.0000;" without those
-// that say what is SVG's default.
+// Removes SVG's defaults from declarations such as
+// "fill-rule:nonzero;fill:rgb(100%,100%,100%);stroke-width:1.0000;".
 std::string short_style(std::string_view style) {
   constexpr std::array<std::string_view, 7> kDefaults{
       "stroke:none",         "fill-rule:nonzero",    "fill-opacity:1", "stroke-opacity:1",
@@ -95,7 +95,7 @@ std::string short_style(std::string_view style) {
   return result;
 }
 
-// How the value of an attribute is written short; null where every character counts, as in names,
+// The function that shortens an attribute's value; null if every character matters, as in names,
 // addresses, versions and embedded images.
 using Shortening = std::string (*)(std::string_view value);
 Shortening shortening_of(std::string_view attribute) {

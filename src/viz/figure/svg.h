@@ -1,4 +1,4 @@
-// What cairo's SVG lacks: names that do not depend on what was drawn before, brevity, and a title.
+// Post-processing of cairo's SVG: stable names, brevity, and a title.
 #pragma once
 
 #include <string>
@@ -6,21 +6,22 @@
 
 namespace heed { inline namespace v0 { namespace figure {
 
-// Cairo numbers what it defines in the order of the whole process. Here each definition is numbered
-// in the order of its document.
+// Renumbers definitions in the order of the document; cairo numbers them in the order of the whole
+// process.
 std::string with_stable_names(std::string_view svg);
 
-// The same picture in half of the bytes: without what is SVG's default, with short colours, paths
-// and numbers. Only attributes that hold these are touched.
+// The same picture in half of the bytes: without SVG's defaults, with short colours, paths and
+// numbers. Changes only the attributes that hold these.
 std::string compacted(std::string_view svg);
 
-// Style attributes, which a Content-Security-Policy forbids in pages, as attributes of their own.
+// Turns style attributes, which a Content-Security-Policy forbids in pages, into separate
+// attributes.
 std::string without_styles(std::string_view svg);
 
-// Text as it stands within an element of SVG or HTML.
+// Escapes text for an element of SVG or HTML.
 std::string escaped(std::string_view text);
 
-// The document with `title`, any valid text, for those who hear the picture.
+// Adds `title`, any valid text, to the document for screen readers.
 std::string with_title(std::string svg, std::string_view title);
 
 }}}  // namespace heed::v0::figure

@@ -46,7 +46,7 @@ Fonts::Fonts()
   pango_context_set_round_glyph_positions(context_.get(), FALSE);
   pango_context_set_language(context_.get(), pango_language_from_string("en"));
 
-  // Pango would draw a box for each letter.
+  // Without a font pango would draw a box for each letter.
   const TextStyle any;
   const GObject<PangoFont> font(
       pango_font_map_load_font(map_.get(), context_.get(), font_of(any.size, any.is_bold).get()));

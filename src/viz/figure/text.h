@@ -1,4 +1,5 @@
-// Text as pango lays it out: measured before there is a surface, and drawn the same on each.
+// Text laid out by pango: it can be measured without a surface, and looks the same on every
+// surface.
 #pragma once
 
 #include <pango/pangocairo.h>
@@ -26,20 +27,20 @@ struct TextStyle {
   double size = 11;
   Rgb color = {};
   bool is_bold = false;
-  double max_width = 0;      // 0: any; beyond it the end becomes an ellipsis
-  bool wraps = false;        // beyond max_width a new line begins instead
-  bool is_centered = false;  // of several lines, each in the middle
+  double max_width = 0;      // if not 0, longer text ends with an ellipsis
+  bool wraps = false;        // text longer than max_width continues on a new line instead
+  bool is_centered = false;  // centres each of several lines
 };
 
-// What a user's text is drawn as: valid, visible, and not longer than anyone reads.
+// A user's text in drawable form: valid, visible, and of limited length.
 std::string drawable(std::string_view text);
 
-// The fonts of one figure: DejaVu Sans, and for characters that it has not whatever fontconfig
-// finds; what no font has becomes a box with the code point. Neither hinting nor the screen's
-// settings play a part.
+// The fonts of one figure: DejaVu Sans, and for characters that it lacks, any font that fontconfig
+// finds. A character that no font has is drawn as a box with its code point. Independent of hinting
+// and of the screen's settings.
 class Fonts {
  public:
-  // Throws std::runtime_error where there is no font at all.
+  // Throws std::runtime_error if there is no font at all.
   Fonts();
 
   GObject<PangoLayout> lay_out(std::string_view text, const TextStyle& style) const;
