@@ -1,4 +1,4 @@
-// The rate of forward attention, in operations a second: 4 · visible pairs · dim.
+// The rate of forward attention in operations per second: 4 · visible pairs · dim.
 #include "heed/attention.h"
 
 #include <benchmark/benchmark.h>
@@ -18,7 +18,7 @@ namespace heed { namespace {
 
 constexpr std::int64_t kNumHeads = 8;
 
-// What one core can do at most in the instruction set in use.
+// The peak of one core with the instruction set in use.
 void fma_peak(benchmark::State& state) {
   double best = 0;
   for (auto _ : state) best = std::max(best, measure_fma_rate());
@@ -58,7 +58,7 @@ void causal_square(benchmark::State& state) {
   const auto length = static_cast<double>(state.range(0));
   measure(state, {.mask = causal()}, (length + 1) / (2 * length));
 }
-// What happens to scores between the two products, at length 2048: compared with full/2048/64.
+// A modification of scores between the two products, at length 2048: compared with full/2048/64.
 struct Modification {
   const char* name;
   std::function<void(AttentionOptions&)> set;

@@ -1,4 +1,4 @@
-// What the foundation costs: a loop that does nothing, and the rate of dense products.
+// The cost of the foundations: an empty loop, and the rate of dense products.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ void empty_loop(benchmark::State& state) {
 }
 BENCHMARK(empty_loop)->Arg(1)->Arg(16)->Arg(1024)->UseRealTime();
 
-/// [rows, width] times [width, width]; the counter is in operations a second.
+/// [rows, width] times [width, width]; the counter is in operations per second.
 void product(benchmark::State& state) {
   const std::int64_t rows = state.range(0);
   const std::int64_t width = state.range(1);

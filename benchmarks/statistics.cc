@@ -1,4 +1,4 @@
-// What looking inside costs, beside attention of the same queries, keys and values.
+// The cost of statistics of attention, relative to attention of the same queries, keys and values.
 #include "heed/attention/statistics.h"
 
 #include <benchmark/benchmark.h>

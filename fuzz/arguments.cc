@@ -1,5 +1,5 @@
-// Masks as they are written on the command line, one or two, from arbitrary bytes: refused with a
-// message, or a mask that can be described and asked about its rows, where it is for as many.
+// Reads one or two masks in command-line notation from arbitrary bytes: they are refused with a
+// message, or the mask can be described and, if it is for the tested shape, evaluated.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// A checkpoint of arbitrary bytes: taken, or refused with the run left as it was.
+// A checkpoint of arbitrary bytes: it is accepted, or refused without a change to the run.
 #include <sys/mman.h>
 #include <unistd.h>
 

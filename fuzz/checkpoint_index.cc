@@ -1,4 +1,4 @@
-// Any bytes are an index, whose files lie in its folder, or a FormatError.
+// Arbitrary bytes are an index whose files are in its folder, or give a FormatError.
 #include "models/checkpoint_index.h"
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Any bytes are a GGUF file or a FormatError. Keys are of the kind they are asked as, or refused.
-// Tensors lie in the bytes, and those of types that heed computes with become floats.
+// Arbitrary bytes are a GGUF file or give a FormatError. Keys have the requested type or are
+// refused. Tensors are inside the bytes; those of types that heed computes with are converted to
+// floats.
 #include "heed/io/gguf.h"
 
 #include <cstddef>

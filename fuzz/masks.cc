@@ -1,5 +1,5 @@
-// Masks read from arbitrary text: refused with a message of bounded length that shows the place, or
-// a mask that describes itself by a text that names the same.
+// Reads masks from arbitrary text: refused with a message of bounded length that shows the place,
+// or the mask describes itself by a text that gives the same mask.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Asks it about a few scores; it may be for other lengths.
+// Evaluates a few scores; the mask may be for other lengths.
 void ask_mask(const heed::Mask& mask) {
   try {
     const heed::ScoreShape shape{.q_len = 3, .kv_len = 3};
@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     const heed::Mask mask = heed::parse_mask(text);
-    constexpr std::size_t kLongestText = 4096;  // a longer one may name more masks than it may have
+    constexpr std::size_t kLongestText =
+        4096;  // a longer text may name more masks than are allowed
     const std::string description = mask.description();
     if (size <= kLongestText && heed::parse_mask(description).description() != description)
       std::abort();

@@ -1,5 +1,5 @@
-// Any bytes are an array or a FormatError, and an array is written as bytes that are the same
-// array; tests/data/npy is a good corpus to start from.
+// Arbitrary bytes are an array or give a FormatError, and writing the array gives bytes of the same
+// array. tests/data/npy is a good corpus to start from.
 #include "heed/io/npy.h"
 
 #include <cstddef>

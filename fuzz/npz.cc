@@ -1,6 +1,6 @@
-// Any bytes are an archive of arrays or a FormatError, also where little may be inflated, and
-// arrays are written as an archive of the same arrays; tests/data/npy is a good corpus to start
-// from.
+// Arbitrary bytes are an archive of arrays or give a FormatError, also with a low limit for
+// inflated bytes. Writing the arrays gives an archive of the same arrays. tests/data/npy is a good
+// corpus to start from.
 #include "heed/io/npz.h"
 
 #include <cstddef>

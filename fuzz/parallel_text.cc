@@ -1,5 +1,5 @@
-// Two texts from arbitrary bytes, divided at the first 0xFF: refused, or examples that differ, are
-// of one line and not blank, and can be written with a vocabulary of their own.
+// Two texts from arbitrary bytes, divided at the first 0xFF: they are refused, or the examples
+// differ, have one line each that is not blank, and can be encoded with their vocabulary.
 #include "tasks/parallel_text.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void check(const tasks::Corpus& corpus) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::uint8_t kDivider = 0xFF;  // in no UTF-8
+  constexpr std::uint8_t kDivider = 0xFF;  // does not occur in UTF-8
   const auto* const end = data + size;
   const auto* const divider = std::find(data, end, kDivider);
   const auto* const second = std::min(divider + 1, end);

@@ -1,5 +1,5 @@
-// Runs a fuzz target on the files it is given and on mutations of them, always the same ones, where
-// libFuzzer is not there to drive it. Usage: heed_fuzz TARGET MUTATIONS FILE_OR_FOLDER...
+// Runs a fuzz target without libFuzzer, on given files and on mutations of them that are the same
+// in every run. Usage: heed_fuzz TARGET MUTATIONS FILE_OR_FOLDER...
 #include "replay.h"
 
 #include <unistd.h>
@@ -33,7 +33,7 @@ using Random = std::mt19937;
 
 std::size_t below(Random& random, std::size_t bound) { return bound == 0 ? 0 : random() % bound; }
 
-// What parsers meet at their limits, as bytes and as text.
+// Values at the limits of parsers, as bytes and as text.
 std::string interesting(Random& random) {
   static const std::vector<std::string> texts{"0",
                                               "-1",
@@ -101,7 +101,7 @@ std::string mutation(std::uint32_t number, const std::vector<std::string>& input
   return bytes;
 }
 
-// The input being run, for whoever looks for what went wrong.
+// The name of the input being run, for error reports.
 char current[512] = "nothing";
 
 void report_current() {
@@ -119,7 +119,7 @@ extern "C" void report_and_end(int signal) {
 void run(const ReplayedTarget& target, const std::string& what, const std::string& bytes) {
   what.copy(current, sizeof current - 1);
   current[std::min(what.size(), sizeof current - 1)] = '\0';
-  // Of its own length, so that a read past the end is seen.
+  // A copy of exactly this length, so that a read past the end is noticed.
   const std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
   target.run(copy.data(), copy.size());
 }

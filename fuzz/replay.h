@@ -5,7 +5,7 @@
 #include <cstdint>
 
 struct ReplayedTarget {
-  const char* name;  // null: the end
+  const char* name;  // null at the end of the table
   int (*run)(const std::uint8_t* data, std::size_t size);
 };
 

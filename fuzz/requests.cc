@@ -1,5 +1,5 @@
-// What `heed serve` is sent, arbitrary bytes that come in two pieces: an answer of bounded size,
-// whatever they are, and the same one as when they come in one.
+// Requests to `heed serve` of arbitrary bytes that arrive in two pieces: the answer has a bounded
+// size and is the same as for one piece.
 #include "serve/requests.h"
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace {
 
 namespace cli = heed::cli;
 
-// What a server that others on its network may ask answers to `first`, then `second`, or one that
-// is asked from its own machine alone; nothing while the request is not whole.
+// The answer of a server on `host`, which is its own machine only or open to its network, to
+// `first`, then `second`; nothing while the request is incomplete.
 std::optional<cli::HttpAnswer> answer(const char* host, std::string_view first,
                                       std::string_view second) {
   static const auto page = std::make_shared<const std::string>("the page");
@@ -27,7 +27,7 @@ std::optional<cli::HttpAnswer> answer(const char* host, std::string_view first,
   if (reader.refusal()) return reader.refusal();
   const cli::HttpRequest& request = reader.request();
   if (request.body.size() > cli::RequestReader::kMaxBodyBytes) std::abort();
-  // Longer sentences cost the operator's time and tell nothing of the reader.
+  // Longer sentences take much time and test nothing more of the parser.
   if (request.body.size() > 300) return {};
   return cli::answer_request(request, {host, 8000}, page);
 }

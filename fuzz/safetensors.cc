@@ -1,4 +1,4 @@
-// Any bytes are named tensors or a FormatError.
+// Arbitrary bytes are named tensors or give a FormatError.
 #include "heed/io/safetensors.h"
 
 #include <cstddef>

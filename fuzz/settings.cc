@@ -1,5 +1,5 @@
-// What describes a training run, from arbitrary bytes: refused with a message, or settings that are
-// in range and come back unchanged from the JSON that they make.
+// Settings of a training run from arbitrary bytes: they are refused with a message, or are in range
+// and do not change when written as JSON and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace train = heed::train;
 
 using models::SettingNames;
 
-// The settings of a causal model and of how it is trained.
+// Reads the settings of a causal model and of its training.
 void read_causal(const nlohmann::json& json) {
   const auto training = train::training_settings(json, "fuzz.json", SettingNames::kMembers);
   const auto model = models::causal_config(json, "fuzz.json", SettingNames::kMembers);
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       } else {
         read_causal(json);
       }
-    } catch (const std::runtime_error&) {  // the JSON library's exceptions are none
+    } catch (const std::runtime_error&) {  // exceptions of the JSON library are not of this type
     }
   }
   return 0;

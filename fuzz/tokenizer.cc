@@ -1,5 +1,6 @@
-// The tokenizer on arbitrary bytes: half of them the vocabulary's text, half the text to encode.
-// Either is refused as invalid UTF-8 or comes back unchanged. All of them are made legible.
+// The tokenizer on arbitrary bytes: half of them are the vocabulary's text, half the text to
+// encode. Each is refused as invalid UTF-8 or comes back unchanged. All bytes are also made
+// legible.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +14,8 @@
 
 namespace {
 
-// Valid, the same when it is made legible again, and cut where a terminal ends.
+// Checks that the legible text is valid, does not change when made legible again, and is cut at the
+// terminal's width.
 void show(std::string_view bytes) {
   const std::string text = heed::unicode::legible(bytes);
   if (heed::unicode::find_invalid(text) || heed::unicode::legible(text) != text) std::abort();
@@ -21,7 +23,7 @@ void show(std::string_view bytes) {
   if (heed::unicode::columns(heed::unicode::prefix_of_columns(text, limit)) > limit) std::abort();
 }
 
-// Ids and words that are no part of the vocabulary are refused.
+// Checks that ids and words outside the vocabulary are refused.
 void ask_for(const heed::text::WordTokenizer& tokenizer, std::int64_t id, std::string_view word) {
   try {
     tokenizer.label(id);

@@ -1,6 +1,5 @@
-// Tokenizers from arbitrary bytes, which are taken for each of the files that describe one:
-// refused with a message, or they encode texts, these bytes among them, into ids and ranges that
-// exist, and decode them.
+// Tokenizers from arbitrary bytes, which are read as each kind of tokenizer file: refused with a
+// message, or they encode texts, including these bytes, into valid ids and ranges, and decode them.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -57,7 +56,7 @@ void use(const text::Tokenizer& tokenizer, std::string_view bytes) {
     const std::vector<text::ChatMessage> messages{{"user", std::string(own)}};
     const std::string chat = tokenizer.apply_chat_template(messages);
     check_encoding(tokenizer, tokenizer.encode_chat(messages), chat.size());
-  } catch (const heed::InvalidArgument&) {  // it has no template, or one that is not known
+  } catch (const heed::InvalidArgument&) {  // it has no template, or one that heed does not know
   }
 }
 

@@ -1,4 +1,4 @@
-// A vocabulary from arbitrary bytes: refused, or it comes back unchanged and reads any text that is
+// A vocabulary from arbitrary bytes: it is refused, or comes back unchanged and encodes any valid
 // UTF-8.
 #include "heed/tasks/vocabulary.h"
 

@@ -1,5 +1,5 @@
 // Attention from a library's matrix products: block by block of rows, scores, softmax and output
-// while the scores are in the cache, keys behind a causal mask left out.
+// while the scores are in the cache. Keys that a causal mask hides are skipped.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace heed::peers {
 
 inline constexpr std::int64_t kBlockRows = 192;
 
-// These loops know two masks, "causal" and "none".
+// These loops support two masks, "causal" and "none".
 inline bool is_causal(const PeersProblem& problem) {
   return std::strcmp(problem.mask, "causal") == 0;
 }
@@ -24,7 +24,7 @@ inline bool is_causal(const PeersProblem& problem) {
 struct Block {
   std::int64_t first_row;
   std::int64_t rows;
-  std::int64_t keys;  // those that any of the rows sees
+  std::int64_t keys;  // the keys that some row of the block sees
   const float* query;
   const float* key;
   const float* value;
@@ -42,8 +42,8 @@ struct Block {
   }
 };
 
-// Calls compute(block, scores) for every block, on as many threads as heed's num_threads() says,
-// the longest blocks first.
+// Calls compute(block, scores) for every block, on heed's num_threads() threads, the longest blocks
+// first.
 template <class Compute>
 void for_each_block(const PeersProblem& problem, const Compute& compute) {
   const std::int64_t blocks = (problem.length + kBlockRows - 1) / kBlockRows;

@@ -21,7 +21,7 @@ KvSequence filled(const PeersDecode& problem, KvStorage storage) {
 
 }  // namespace heed::peers
 
-// A sequence of that storage, to be given back to peers_decode_free.
+// Returns a sequence with that storage; free it with peers_decode_free.
 extern "C" void* peers_decode_sequence(const PeersDecode* problem, const char* storage) {
   return new heed::KvSequence(heed::peers::filled(*problem, heed::parse_kv_storage(storage)));
 }

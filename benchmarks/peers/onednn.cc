@@ -1,5 +1,5 @@
-// Attention from oneDNN's primitives: matmul, softmax, matmul. The blocks are what is divided among
-// threads, so each primitive runs on one.
+// Attention from oneDNN's primitives: matmul, softmax, matmul. Threads divide the blocks, so each
+// primitive runs on one thread.
 #include <omp.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace heed::peers { namespace {
 
 using dnnl::memory;
 
-// One thread for OpenMP here, and as many as before afterwards: the setting is PyTorch's too.
+// Limits OpenMP to one thread here, and restores the number afterwards: PyTorch shares the setting.
 class OneOpenMpThread {
  public:
   OneOpenMpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -34,7 +34,7 @@ memory::desc matrix(std::int64_t rows, std::int64_t columns, bool is_transposed 
           is_transposed ? memory::dims{1, rows} : memory::dims{columns, 1}};
 }
 
-// The three primitives for blocks of one size, of one thread: they share the thread's scratchpad.
+// The three primitives for one thread and blocks of one size; they share the thread's scratchpad.
 class Primitives {
  public:
   Primitives(const dnnl::engine& engine, std::int64_t rows, std::int64_t keys, std::int64_t dim)

@@ -13,7 +13,7 @@ extern "C" void openblas_set_num_threads(int count);
 
 namespace heed::peers { namespace {
 
-// exp(x − max x) over the keys that a row sees and 0 behind them; returns the sum.
+// Writes exp(x − max x) for the keys that a row sees and 0 after them; returns the sum.
 float exponentiate(float* scores, std::int64_t visible, std::int64_t keys) {
   float largest = scores[0];
   for (std::int64_t k = 1; k < visible; ++k) largest = std::max(largest, scores[k]);
@@ -47,7 +47,7 @@ void compute(const PeersProblem& problem, const Block& block, float* scores) {
   }
 }
 
-// One query: scores, softmax and output, each product a matrix by a vector.
+// One query: scores, softmax and output; each product is a matrix times a vector.
 void compute(const PeersDecode& problem, std::int64_t head, float* scores) {
   const auto keys = static_cast<int>(problem.kv_len);
   const auto dim = static_cast<int>(problem.dim);
@@ -66,7 +66,7 @@ void compute(const PeersDecode& problem, std::int64_t head, float* scores) {
 }  // namespace heed::peers
 
 extern "C" void peers_openblas(const PeersProblem* problem) {
-  // Each call on one thread: the blocks are what is divided.
+  // Each call runs on one thread: threads divide the blocks.
   openblas_set_num_threads(1);
   heed::peers::for_each_block(*problem, [&](const heed::peers::Block& block, float* scores) {
     heed::peers::compute(*problem, block, scores);

@@ -1,4 +1,4 @@
-// What every peer is asked: attention of one batch entry, as many keys as queries, or its
+// The problems for all peers: attention of one batch entry, with as many keys as queries, or its
 // gradients; or attention of a single query.
 #pragma once
 
@@ -11,18 +11,18 @@ struct PeersProblem {
   std::int64_t num_heads;
   std::int64_t length;
   std::int64_t dim;
-  const char* mask;  // in words that heed::parse_mask reads
+  const char* mask;  // in the notation of heed::parse_mask
   const float* query;
   const float* key;
   const float* value;
-  float* out;  // null: the result is not wanted, only the time it takes
-  // Of the gradients only: that of out, which is given, and [3][num_heads][length][dim], those of
-  // query, key and value; null: only the time is wanted.
+  float* out;  // null if only the time is wanted
+  // Only for gradients: the given gradient of out, and the results [3][num_heads][length][dim] for
+  // query, key and value, null if only the time is wanted.
   const float* grad_out;
   float* gradients;
 };
 
-// One query of each head over keys and values that were stored before.
+// One query of each head over stored keys and values.
 struct PeersDecode {
   std::int64_t num_heads;
   std::int64_t num_kv_heads;

@@ -18,10 +18,10 @@
 
 namespace {
 
-// heed as a loop over layers uses it: a plan made once, run into memory that is there.
+// heed as a loop over layers uses it: a plan is made once and writes to existing memory.
 class PlannedCall {
  public:
-  // Plans anew when this problem is not like the last.
+  // Makes a new plan if the problem differs from the last one.
   void prepare(const PeersProblem& problem) {
     const auto key = std::make_tuple(problem.num_heads, problem.length, problem.dim,
                                      std::string(problem.mask), heed::num_threads());
@@ -56,11 +56,11 @@ class PlannedCall {
   std::vector<std::byte> workspace_;
 };
 
-// The gradients, of a forward pass made before.
+// The gradients, after a forward pass.
 class GradientsCall {
  public:
-  // Computes the forward pass where this problem is not the last one, and wherever results are
-  // wanted: then the tensors may be others at the same place.
+  // Runs the forward pass if the problem differs from the last one, or if results are wanted,
+  // because then the tensors may have changed in place.
   void prepare(const PeersProblem& problem) {
     const auto key = std::make_tuple(problem.num_heads, problem.length, problem.dim,
                                      std::string(problem.mask), problem.query);
@@ -94,7 +94,7 @@ class GradientsCall {
 
 }  // namespace
 
-// For heed, and for the peers that are loops over blocks.
+// For heed, and for the peers that loop over blocks.
 extern "C" void peers_set_num_threads(int count) { heed::set_num_threads(count); }
 
 extern "C" void peers_heed(const PeersProblem* problem) {

@@ -29,13 +29,13 @@ Tensor<Real> converted(const Array& array) {
   return result;
 }
 
-// The module's name, which the type owns; empty where it has none.
+// The name of the type's module, which the type owns; empty if it has none.
 std::string_view module_of(nb::handle type) {
   const nb::object module = nb::getattr(type, "__module__", nb::none());
   return nb::isinstance<nb::str>(module) ? nb::borrow<nb::str>(module).c_str() : "";
 }
 
-// Whether the type is torch.Tensor itself, looked for once.
+// True for torch.Tensor itself, which is looked up once.
 bool is_plain(nb::handle type) {
   static PyObject* const plain =
       nb::object(nb::module_::import_("torch").attr("Tensor")).release().ptr();
@@ -44,14 +44,14 @@ bool is_plain(nb::handle type) {
 
 std::string python_type(nb::handle object) { return nb::inst_name(object).c_str(); }
 
-// The function of heed.torch that records what this one computes; empty where there is none.
+// The function of heed.torch that computes the same with gradients; empty if there is none.
 std::string recorded_twin(std::string_view function, std::string_view name) {
   for (const char* twin :
        {"attention_packed", "linear_attention", "feature_map_attention", "rotary_embedding"}) {
     if (function.starts_with(twin)) return twin;
   }
   if (function != "attention" && function != "attention_backward") return "";
-  // PyTorch's own operator has no words for these.
+  // PyTorch's own operator lacks these options.
   const bool is_heeds_own =
       name == "alibi_slopes" || name == "sinks" || name.starts_with("relative_");
   return is_heeds_own ? "attention_packed" : "scaled_dot_product_attention";
@@ -64,21 +64,20 @@ std::string recorded_twin(std::string_view function, std::string_view name) {
       function, name, name, twin.empty() ? "" : ", or call heed.torch.", twin));
 }
 
-// Calls a method of a tensor's; its name is made once, and kept.
+// Calls a method of a tensor. `name` is an interned string that the caller keeps.
 nb::object call_method(nb::handle tensor, PyObject* name) {
   PyObject* result = PyObject_CallMethodObjArgs(tensor.ptr(), name, nullptr);
   if (result == nullptr) throw nb::python_error();
   return nb::steal(result);
 }
 
-// The sign of some tensors is not in their memory.
+// True if a tensor's elements are the negatives of those in memory.
 bool is_negative(nb::handle tensor) {
   static PyObject* const name = PyUnicode_InternFromString("is_neg");
   return call_method(tensor, name).is(nb::bool_(true));
 }
 
-// Refuses tensors whose memory is not what they stand for, and returns the others as their elements
-// say.
+// Refuses tensors without elements in memory. Returns the others, with pending negation resolved.
 nb::object readable_tensor(const char* function, const char* name, nb::handle tensor) {
   const nb::handle type = tensor.type();
   if (!is_plain(type) && module_of(type) == "torch.nn.attention.bias") {
@@ -91,7 +90,7 @@ nb::object readable_tensor(const char* function, const char* name, nb::handle te
   return is_negative(tensor) ? call_method(tensor, resolve) : nb::borrow(tensor);
 }
 
-// Why an array cannot be looked at, as far as its type says so.
+// Throws, with the reason if the object's type shows it.
 [[noreturn]] void refuse_array(const char* function, const char* name, nb::handle object) {
   const nb::object dtype = nb::getattr(object, "dtype", nb::none());
   if (library_of(object) == Library::kNumpy && !dtype.is_none()) {
@@ -106,7 +105,7 @@ nb::object readable_tensor(const char* function, const char* name, nb::handle te
                   function, name, python_type(object)));
 }
 
-// Whether PyTorch would want to know what becomes of its tensor.
+// True if PyTorch records operations on the tensor.
 bool is_recorded(nb::handle tensor) {
   return nb::cast<bool>(nb::getattr(tensor, "requires_grad", nb::bool_(false))) &&
          nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")());
@@ -116,11 +115,12 @@ bool is_recorded(nb::handle tensor) {
 
 Library library_of(nb::handle object) {
   const nb::handle type = object.type();
-  // The usual ones by their names, for looking for what is not there takes half a microsecond.
+  // The usual types are recognised by name: looking up a missing attribute takes half a
+  // microsecond.
   const std::string_view name = module_of(type);
   if (name == "torch") return Library::kTorch;
   if (name == "numpy") return Library::kNumpy;
-  // A subclass of Tensor, such as Parameter, is known by the attribute that no array has.
+  // A subclass of Tensor, such as Parameter, is recognised by an attribute that no array has.
   return nb::hasattr(type, "__torch_function__") ? Library::kTorch : Library::kNumpy;
 }
 
@@ -134,7 +134,7 @@ Array to_array(const char* function, const char* name, nb::handle object) {
   } else if (!nb::try_cast(object, array.emplace(), false)) {
     array.reset();
   }
-  // A tensor that a tracer of PyTorch's made up has a shape, but no elements.
+  // A placeholder tensor of PyTorch's tracers has a shape, but no elements.
   if (array && array->is_valid() && (array->size() == 0 || array->data_handle() != nullptr)) {
     return *std::move(array);
   }

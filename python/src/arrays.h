@@ -1,5 +1,5 @@
-// Arrays of the caller's as views, and tensors as arrays of the caller's kind. No element is copied
-// but where a function says so.
+// The caller's arrays as views, and tensors as arrays of the caller's library. Elements are copied
+// only where a function says so.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -38,39 +38,39 @@ namespace heed::python {
 
 namespace nb = nanobind;
 
-// An array that is only read: of any type and layout, in the processor's memory. It keeps its
-// elements alive, and may be copied and destroyed only by who holds the interpreter's lock.
+// A read-only array of any type and layout in the processor's memory. It keeps its elements alive.
+// Only the holder of the interpreter lock (GIL) may copy or destroy it.
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
 
-// Who the caller got his arrays from, and gets the results from.
+// The library of the caller's arrays, and of the results.
 enum class Library : std::uint8_t { kNumpy, kTorch };
 Library library_of(nb::handle object);
 
-// The object as an array, through DLPack or else the buffer protocol.
-// @throws InvalidArgument when it is none.
+// The object as an array, through DLPack or otherwise the buffer protocol.
+// @throws InvalidArgument if it is no array.
 Array to_array(const char* function, const char* name, nb::handle object);
 
-// What the usual tensor of PyTorch's is, at the first look and without a copy: of its own class, in
-// the processor's memory, with elements, with rows that lie side by side, and nothing but its
-// memory, for no gradient is wanted. Nothing where it is anything else. Imports PyTorch.
+// Describes a usual PyTorch tensor quickly and without a copy: of class torch.Tensor itself, in the
+// processor's memory, not empty, with contiguous rows, without pending operations, and without a
+// gradient. Returns nothing for any other object. Imports PyTorch.
 std::optional<nb::dlpack::dltensor> usual_tensor(nb::handle object);
 
-// The type of floating-point numbers that attention reads, if it is one.
+// The floating-point type that attention reads; nothing for any other type.
 std::optional<DataType> float_type(nb::dlpack::dtype type);
 
-// The same.
-// @throws InvalidArgument when the array's is another.
+// The array's floating-point type.
+// @throws InvalidArgument for any other type.
 DataType data_type_of(const char* function, const char* name, const Array& array);
 
-// The array's type as text: "float32", "int64", "bool", …
+// The name of the array's type: "float32", "int64", "bool", …
 std::string type_name(const Array& array);
 
 Shape shape_of(const Array& array);
 
-// A look at the array, whose type is known to be T.
+// A view of the array, whose type must be T.
 template <class T>
 TensorView<const T> view_of(const Array& array) {
-  // NumPy and PyTorch give an array without elements any strides.
+  // NumPy and PyTorch give empty arrays arbitrary strides.
   if (array.size() == 0) return {nullptr, shape_of(array)};
   Strides strides{};
   for (std::size_t dim = 0; dim < array.ndim() && dim < strides.size(); ++dim) {
@@ -80,23 +80,22 @@ TensorView<const T> view_of(const Array& array) {
   return {reinterpret_cast<const T*>(bytes), shape_of(array), strides};
 }
 
-// The same with dimensions of 1 in front until there are four; more are left for attention() to
-// complain of.
+// A view with leading dimensions of 1 up to rank 4; attention() refuses higher ranks.
 template <class T>
 TensorView<const T> view_of_rank_4(const Array& array) {
   const TensorView<const T> view = view_of<T>(array);
   return view.rank() < 4 ? view.to_rank(4) : view;
 }
 
-// Numbers in the type that scores are computed in. Those of another type of floating-point numbers
-// are copied; `copy` then owns them.
-// @throws InvalidArgument when they are no floating-point numbers.
+// The numbers in the type that scores are computed in. Other floating-point types are converted;
+// `copy` then owns the result.
+// @throws InvalidArgument if the type is not floating-point.
 template <class Real>
 TensorView<const Real> as_real(const char* function, const char* name, const Array& array,
                                std::optional<Tensor<Real>>& copy);
 
-// The tensor, which the array takes over, as an array of the library. With a rank below the
-// tensor's, the dimensions of 1 in front are dropped.
+// Converts a tensor, which the array takes over, to an array of the library. If `rank` is less than
+// the tensor's, leading dimensions of 1 are dropped.
 template <class T>
 nb::object to_object(Tensor<T>&& tensor, Library library, int rank) {
   auto kept = std::make_unique<Tensor<T>>(std::move(tensor));
@@ -106,7 +105,7 @@ nb::object to_object(Tensor<T>&& tensor, Library library, int rank) {
     extents[static_cast<std::size_t>(dim)] = static_cast<std::size_t>(kept->extent(dim + dropped));
   }
   T* data = kept->data();
-  // An array without elements has no memory either, which NumPy and PyTorch would not accept.
+  // NumPy and PyTorch do not accept null as the memory of an empty array.
   static T nothing{};
   T* elements = data == nullptr ? &nothing : data;
   const auto destroy = [](void* held) noexcept { delete static_cast<Tensor<T>*>(held); };

@@ -45,8 +45,8 @@ nb::object attention(nb::handle query, nb::handle key, nb::handle value, const O
   });
 }
 
-// (out, lse, lse_low, out_low, kept), the last of which attention_backward() takes as it is; None
-// where nothing is kept.
+// Returns (out, lse, lse_low, out_low, kept). attention_backward() takes `kept` unchanged; it is
+// None if nothing is kept.
 nb::object attention_for_backward(nb::handle query, nb::handle key, nb::handle value,
                                   const Options& options, std::optional<int> num_threads) {
   const Operands operands = operands_of(kAttention, query, key, value);
@@ -65,7 +65,8 @@ nb::object attention_for_backward(nb::handle query, nb::handle key, nb::handle v
   });
 }
 
-// Whether they are tensors of one type and four dimensions that fit each other, head by head.
+// True for tensors of one type and four dimensions that fit each other, with equal numbers of
+// heads.
 bool fit(const nb::dlpack::dltensor& query, const nb::dlpack::dltensor& key,
          const nb::dlpack::dltensor& value) {
   if (query.ndim != 4 || key.ndim != 4 || value.ndim != 4) return false;
@@ -86,8 +87,8 @@ TensorView<const T> view_of_usual(const nb::dlpack::dltensor& tensor) {
   return {reinterpret_cast<const T*>(bytes), {shape[0], shape[1], shape[2], shape[3]}, strides};
 }
 
-// The same of usual tensors of PyTorch's that fit each other, with nothing else looked at: None
-// where they are any others. A short call takes half as long.
+// Attention of usual PyTorch tensors that fit each other, without further checks; None for any
+// others. This halves the time of a short call.
 nb::object usual_attention(nb::handle query, nb::handle key, nb::handle value,
                            const Options& options, int num_threads) {
   const auto q = usual_tensor(query);

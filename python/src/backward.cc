@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kBackward = "attention_backward";
 
-// What attention was given, and made of it.
+// The inputs and the results of attention.
 struct Recorded {
   Operands operands;
   Array grad_out;

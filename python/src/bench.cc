@@ -23,8 +23,8 @@ namespace {
 
 using Released = nb::call_guard<nb::gil_scoped_release>;
 
-// seconds; of the probes before and after: multiply-adds and calls a second, seconds of the read;
-// share of waiting; multiply-adds and calls a second while the machine settled
+// seconds; of the probes before and after: multiply-adds and calls per second, seconds of the read;
+// share of waiting; multiply-adds and calls per second while the machine settled
 using Row = std::array<double, 10>;
 
 std::vector<cli::Repetition> repetitions_of(const std::vector<Row>& rows) {

@@ -1,4 +1,4 @@
-// Each file of bindings adds its functions to the module.
+// The functions that add bindings to the module, one per file.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kBlocks = "blocks";
 
-// The elements of an array of one dimension, or a list, whose type is `From`.
+// The elements of a one-dimensional array, or of a list, of type `From`.
 template <class T, class From>
 std::vector<T> copied(const char* name, const Array& array) {
   std::vector<T> result;
@@ -92,7 +92,7 @@ nb::object array_of(const std::vector<From>& numbers) {
   return to_object(std::move(tensor), Library::kNumpy);
 }
 
-// What `blocks` takes; the layout says of each block whether it is partial.
+// The argument of `blocks`; the layout says of each block whether it is partial.
 nb::dict to_dict(const BlockLayout& layout) {
   nb::dict result;
   result["row_begin"] = array_of<std::int64_t>(layout.row_begin);

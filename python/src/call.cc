@@ -9,11 +9,11 @@ namespace heed::python {
 
 namespace {
 
-// The end of the interpreter, and where it ends.
+// True once the interpreter ends; the thread that ends it is then known.
 std::atomic<bool> is_ending = false;
-std::thread::id ending_thread;  // known once is_ending
+std::thread::id ending_thread;  // valid once is_ending is true
 
-// How many threads are in the interpreter for a computation, and how often this one is.
+// The number of Locked objects that exist in all threads, and in this thread.
 std::atomic<int> num_locked = 0;
 thread_local int num_locked_here = 0;
 
@@ -21,7 +21,7 @@ thread_local int num_locked_here = 0;
   for (;;) pause();
 }
 
-// What take() returns, or nothing ever.
+// Returns the result of take(), or never if it throws.
 template <class Take>
 auto taken_or_never(Take take) noexcept {
   try {
@@ -36,12 +36,12 @@ bool is_main_thread() {
   return threading.attr("main_thread")().is(threading.attr("current_thread")());
 }
 
-// Stops what daemon threads compute, and lets them leave the interpreter before it goes.
+// Stops the computations of daemon threads, and lets them leave the interpreter before it is gone.
 void end_calls() {
   ending_thread = std::this_thread::get_id();
   is_ending = true;
   const nb::gil_scoped_release released;
-  // A function of the caller's may take any time: it is not waited for longer.
+  // The longest wait, because a function of the caller may take any time.
   constexpr int kMilliseconds = 2000;
   for (int i = 0; i < kMilliseconds && num_locked != num_locked_here; ++i) usleep(1000);
 }
@@ -107,7 +107,7 @@ std::string text_of(const nb::python_error& error) {
 
 void end_calls_at_exit() {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_calls));
-  // The threads that were in the interpreter are not in the child.
+  // A forked child has only the forking thread.
   pthread_atfork(nullptr, nullptr, [] { num_locked = num_locked_here; });
 }
 

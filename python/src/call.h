@@ -1,5 +1,5 @@
-// A computation for Python: it runs without the interpreter's lock, and stops when a signal's
-// handler or a function of the caller's raises.
+// Runs a computation for Python without the interpreter lock (GIL). It stops when a signal handler
+// or a function of the caller raises.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,40 +19,40 @@ namespace nb = nanobind;
 
 class Call final : public Cancellation {
  public:
-  // The one that the current thread computes for. There must be one.
+  // The call that the current thread computes for. There must be one.
   static Call& current() noexcept { return *static_cast<Call*>(Cancellation::current()); }
 
-  // Whether the interpreter ends, and not in the thread that made the call: nobody waits for it.
+  // True if the interpreter ends in another thread than that of the call: its result is not needed.
   bool is_abandoned() const noexcept;
 
-  // Lets Python handle signals, where the thread that made the call is the main one.
+  // Lets Python handle signals if the call was made on the main thread.
   void poll() noexcept override;
 
-  // Keeps the exception that is being handled, if it is the first, and stops the computation. Needs
-  // the lock.
+  // Keeps the exception that is being handled, unless an earlier one is kept, and stops the
+  // computation. Needs the GIL.
   void fail() noexcept;
 
-  // Raises what was kept. Needs the lock.
+  // Raises the kept exception, if any. Needs the GIL.
   void raise_failure() const;
 
  private:
   using Clock = std::chrono::steady_clock;
-  // The lock may be some milliseconds away.
+  // Acquiring the GIL may take some milliseconds.
   static constexpr std::chrono::milliseconds kInterval{100};
 
-  // Of a computation that this one is part of, such as one of several ranks.
+  // The outer computation that this one is part of, such as that of several ranks.
   const Cancellation* outer_ = Cancellation::current();
   std::thread::id thread_ = std::this_thread::get_id();
-  Clock::time_point next_poll_;  // none before the first poll
+  Clock::time_point next_poll_;  // unset before the first poll
   bool may_handle_signals_ = true;
   std::exception_ptr failure_;
 };
 
-// At its end an interpreter does not wait for daemon threads. Before 3.14 Python unwinds those that
-// ask it for the lock, through destructors that must not throw: where such a thread asks in what
-// follows, it waits until the process is gone, as in Python 3.14.
+// An ending interpreter does not wait for daemon threads. Before 3.14, Python unwinds those that
+// acquire the GIL, through destructors that must not throw. In the functions below such a thread
+// waits until the process ends, as in Python 3.14.
 
-// Holds the interpreter's lock while it lives, in any thread.
+// Holds the GIL while it exists, in any thread.
 class Locked {
  public:
   Locked();
@@ -64,7 +64,7 @@ class Locked {
   PyGILState_STATE state_;
 };
 
-// Gives the lock away for a call while it lives.
+// Releases the GIL while it exists, for the computation of a call.
 class Unlocked {
  public:
   explicit Unlocked(const Call& call) : call_(call), state_(PyEval_SaveThread()) {}
@@ -77,13 +77,13 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-// function(*arguments), with the lock held. Raises what it raises.
+// Calls function(*arguments) with the GIL held. Raises what it raises.
 nb::object call_function(nb::handle function, const nb::tuple& arguments);
 
-// What an exception says, or its type where it says nothing.
+// The message of an exception, or its type if the message is empty.
 std::string text_of(const nb::python_error& error);
 
-// compute() without the lock: it must touch no object of Python's.
+// Runs compute() without the GIL: it must not touch Python objects.
 template <class Compute>
 auto without_lock(Compute compute) {
   Call call;
@@ -101,7 +101,7 @@ auto without_lock(Compute compute) {
   }
 }
 
-// The same on at most `num_threads` threads.
+// Runs compute() without the GIL on at most `num_threads` threads.
 template <class Compute>
 auto without_lock(std::optional<int> num_threads, Compute compute) {
   return without_lock([&] {
@@ -111,7 +111,7 @@ auto without_lock(std::optional<int> num_threads, Compute compute) {
   });
 }
 
-// Has computations stop when the interpreter ends. To be called once.
+// Stops computations when the interpreter ends. To be called once.
 void end_calls_at_exit();
 
 }  // namespace heed::python

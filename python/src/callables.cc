@@ -21,7 +21,7 @@ namespace {
 using detail::BasicScoreTile;
 using detail::ScoreTile;
 
-// What a function is told about a tile, and expected to return: [keys, rows].
+// The arguments of a function for one tile, and the extents [keys, rows] of its result.
 struct TileArguments {
   nb::object batch, heads, q_idx, kv_idx;
   std::int32_t num_keys;
@@ -51,7 +51,7 @@ TileArguments arguments_of(const BasicScoreTile<Real>& tile) {
           .num_rows = tile.num_rows};
 }
 
-// The scores themselves are the kernel's; the function gets a copy, which it may keep.
+// The function gets a copy of the scores, which it may keep.
 template <class Real>
 nb::object scores_of(const Real* scores, const TileArguments& tile, std::int32_t width) {
   const std::array<std::size_t, 2> extents{static_cast<std::size_t>(tile.num_keys),
@@ -62,14 +62,14 @@ nb::object scores_of(const Real* scores, const TileArguments& tile, std::int32_t
   return nb::cast(array, nb::rv_policy::copy);
 }
 
-// The names and types of what a function returns.
+// Names and types for the results of a function.
 template <class T>
 struct Returned;
 template <>
 struct Returned<bool> {
   static constexpr const char* kWho = "where";
   static constexpr const char* kExpected = "booleans";
-  static constexpr const char* kKinds = "biu";  // of NumPy's types
+  static constexpr const char* kKinds = "biu";  // NumPy's kinds of types
   static constexpr const char* kType = "bool";
 };
 template <>
@@ -84,7 +84,7 @@ struct Returned<double> : Returned<float> {
   static constexpr const char* kType = "float64";
 };
 
-// What the function returned as an array [keys, rows] of T.
+// Converts the result of a function to an array [keys, rows] of T.
 template <class T>
 Array array_returned(nb::handle result, const TileArguments& tile) {
   const nb::module_ numpy = nb::module_::import_("numpy");
@@ -104,14 +104,14 @@ Array array_returned(nb::handle result, const TileArguments& tile) {
                   numpy.attr("broadcast_to")(typed, nb::make_tuple(tile.num_keys, tile.num_rows)));
 }
 
-// Calls use(tile's arguments) with the interpreter's lock, unless the computation has failed.
+// Calls use(tile's arguments) with the GIL, unless the computation has failed.
 template <class Real, class Use>
 void with_lock(const BasicScoreTile<Real>& tile, Use use) noexcept {
   Call& call = Call::current();
   const auto is_over = [&] { return call.is_requested() || call.is_abandoned(); };
   if (is_over()) return;
   const Locked locked;
-  // Another thread may have failed meanwhile.
+  // Another thread may have failed in the meantime.
   if (is_over()) return;
   try {
     use(arguments_of(tile));
@@ -120,7 +120,7 @@ void with_lock(const BasicScoreTile<Real>& tile, Use use) noexcept {
   }
 }
 
-// Calls use(tile's arguments, array of T) with what the function makes of them.
+// Calls use(tile's arguments, array of T) with the function's result.
 template <class T, class Real, class MakeArguments, class Use>
 void with_result(nb::handle function, const BasicScoreTile<Real>& tile, MakeArguments arguments,
                  Use use) noexcept {
@@ -129,7 +129,7 @@ void with_result(nb::handle function, const BasicScoreTile<Real>& tile, MakeArgu
   });
 }
 
-// A tile of one score.
+// A tile with a single score.
 template <class Real>
 BasicScoreTile<Real> tile_of(Real* score, const ScorePosition& at) {
   return {.scores = score,
@@ -159,7 +159,7 @@ class PythonMask final : public detail::MaskFunction {
       return nb::make_tuple(at.batch, at.heads, at.q_idx, at.kv_idx);
     };
     with_result<bool>(function_, tile, arguments, [&](const TileArguments& at, const Array& array) {
-      // A true of NumPy's may be any byte but 0.
+      // NumPy's true may be any byte but 0.
       const auto visible = view_of<std::uint8_t>(array);
       for (std::int32_t j = 0; j < at.num_keys; ++j) {
         float* scores = tile.scores + static_cast<std::ptrdiff_t>(tile.begin + j) * tile.width;
@@ -178,7 +178,7 @@ class PythonMask final : public detail::MaskFunction {
 constexpr const char* kDifferentiate = "differentiate";
 constexpr const char* kLearn = "learn";
 
-// Two arrays, of scores and of their derivatives.
+// Two arrays: scores and their derivatives.
 template <class Real>
 std::array<Array, 2> arrays_returned(nb::handle result, const TileArguments& tile) {
   const auto pair = nb::cast<nb::tuple>(result);
@@ -231,7 +231,7 @@ class PythonScoreMod final : public detail::ScoreFunction {
     modify(tile);
   }
 
-  // Whoever wants gradients of a function that has none was told before.
+  // A function without this method has been refused before.
   template <class Real>
   void differentiate(const BasicScoreTile<Real>& tile) const {
     const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(tile.begin) * tile.width;

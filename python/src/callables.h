@@ -1,7 +1,7 @@
-// Masks and modifications of scores written in Python.
+// Masks and score modifications written in Python.
 //
-// The function is called with NumPy arrays for a whole tile of scores, by any thread that gets the
-// interpreter's lock. What it raises stops the call that it is computed for, which raises it.
+// The function is called with NumPy arrays for a whole tile of scores, by any thread that holds the
+// GIL. If it raises, the computation stops, and the call that it belongs to raises the exception.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,23 +15,23 @@ namespace heed::python {
 
 namespace nb = nanobind;
 
-// The functions that an object of Python's refers to, and a look at them.
+// The functions that a Python object refers to, as references and as borrowed handles.
 using Functions = std::vector<nb::object>;
 using FunctionHandles = std::vector<nb::handle>;
 
-// visible(b, h, q_idx, kv_idx) -> booleans. The mask does not own the function: whoever holds the
-// mask holds the function too, so that the collector of cycles sees each reference.
+// visible(b, h, q_idx, kv_idx) -> booleans. The mask does not own the function: the owner of the
+// mask owns the function too, so that the garbage collector sees each reference.
 Mask mask_where(nb::handle visible);
 
 // function(score, b, h, q_idx, kv_idx) -> scores; it is not owned either. A function may have a
-// derivative: a method differentiate() of the same arguments, which returns the scores and their
-// derivatives with respect to what they were. It may have a method learn(gradients of scores,
-// query_offset, b, h, q_idx, kv_idx) too, which the backward pass calls for each tile.
+// derivative: a method differentiate() with the same arguments, which returns the new scores and
+// their derivatives with respect to the old ones. It may also have a method learn(gradients of
+// scores, query_offset, b, h, q_idx, kv_idx), which the backward pass calls for each tile.
 ScoreMod score_mod_of(nb::handle function);
 bool has_derivative(nb::handle function);
 
-// What the collector of cycles asks objects of type T, whose functions() says what they refer to.
-// Such objects never change, so that every cycle has another link to be cut at, as with tuples.
+// Visits the references of an object of type T, listed by functions(), for the garbage collector.
+// These objects never change, so that every cycle has another link that can be cut, as with tuples.
 template <class T>
 int visit_functions(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));

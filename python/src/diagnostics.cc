@@ -37,7 +37,7 @@ nb::tuple finding_object(const Finding& finding) {
                         finding.meaning, finding.advice);
 }
 
-// (heads, similarity, mean similarity, findings)
+// Returns (heads, similarity, mean similarity, findings).
 nb::tuple diagnostics_objects(AttentionDiagnostics&& found, Library library) {
   nb::list heads;
   for (const HeadDiagnostics& head : found.heads) heads.append(head_object(head));

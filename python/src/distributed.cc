@@ -22,21 +22,21 @@ constexpr const char* kDividedAttention = "distributed::attention";
 constexpr const char* kDividedBackward = "distributed::attention_backward";
 constexpr const char* kGatherTokens = "gather_tokens";
 
-// How a call is made, besides what it computes with.
+// The settings of a call, apart from its operands.
 struct Caller {
   const Ranks& ranks;
   const Options& options;
   std::optional<int> num_threads;
 };
 
-// What a rank was given. Where a rank cannot read it, all ranks raise an error: from then on
-// nothing fails on one of them alone.
+// The inputs of a rank. If one rank cannot read its inputs, all ranks raise an error; after that
+// nothing fails on one rank alone.
 class DividedCall {
  public:
   DividedCall(const char* function, const Caller& caller)
       : function_(function), caller_(caller), ranks_(caller.ranks.get()) {}
 
-  // Reads the operands and then the rest by read_more(), on all ranks.
+  // Reads the operands and then the other inputs with read_more(), on all ranks.
   template <class ReadMore>
   void read(nb::handle query, nb::handle key, nb::handle value, const ReadMore& read_more) {
     on_all(ranks_, [&] {
@@ -52,7 +52,7 @@ class DividedCall {
     });
   }
 
-  // That a view can be made of each array.
+  // Throws unless each array can be viewed.
   static void check_extents(std::initializer_list<Array> arrays) {
     for (const Array& array : arrays) view_of_rank_4<char>(array);
   }

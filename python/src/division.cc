@@ -1,4 +1,4 @@
-// How tokens are divided among ranks, and what that means for work and messages.
+// The division of tokens among ranks, and the resulting work and messages.
 #include <fmt/format.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -24,7 +24,7 @@ namespace {
 
 using distributed::DivisionPlan;
 
-// A TokenDivision that knows how many ranks there are.
+// A TokenDivision with the number of ranks.
 struct Division {
   distributed::TokenDivision tokens;
   int size;
@@ -48,7 +48,7 @@ std::string plan_text(const DivisionPlan& plan) {
   std::ostringstream text;
   text << plan;
   std::string lines = text.str();
-  if (!lines.empty()) lines.pop_back();  // print() ends the last one
+  if (!lines.empty()) lines.pop_back();  // print() adds the last one
   return lines;
 }
 

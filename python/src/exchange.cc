@@ -12,7 +12,7 @@ namespace heed::python::exchange {
 
 namespace {
 
-// The layouts below are DLPack's.
+// The layouts of the following structs are DLPack's.
 struct ManagedTensor {
   std::uint32_t major;
   std::uint32_t minor;
@@ -51,8 +51,8 @@ const Table* find_table() {
   return table;
 }
 
-// Two threads may both look for it: one that waited for the other would wait with the interpreter's
-// lock, which the other needs.
+// Two threads may both look it up: one that waited for the other would hold the GIL that the other
+// needs.
 const Table* pytorch_table() {
   static std::atomic<const Table*> table{nullptr};
   static std::atomic<bool> is_known{false};
@@ -63,7 +63,7 @@ const Table* pytorch_table() {
   return table;
 }
 
-// What PyTorch is given.
+// A tensor that PyTorch takes over.
 struct Given {
   ManagedTensor managed;
   Elements elements;
@@ -129,7 +129,7 @@ std::optional<nb::ndarray<nb::ro, nb::device::cpu>> to_array(nb::handle tensor) 
 
 nb::object to_tensor(const Elements& elements) {
   void* result = nullptr;
-  // PyTorch owns what it is given whether or not it can use it.
+  // PyTorch takes ownership even if it then fails.
   if (pytorch_table()->object_of_managed(&given_of(elements).release()->managed, &result) != 0) {
     throw nb::python_error();
   }

@@ -58,7 +58,7 @@ ColorMap map_of(const std::string& name) {
                                {"rdbu", ColorMap::kRdBu}}});
 }
 
-// What a figure is called and looks like.
+// The title and style of a figure.
 struct Style {
   std::string title, note, scale, color_map;
   bool hides_first, is_dark;
@@ -66,8 +66,8 @@ struct Style {
 
 Theme theme_of(const Style& style) { return style.is_dark ? Theme::kDark : Theme::kLight; }
 
-// [queries, keys], [num_heads, queries, keys], or, a row of pictures for each layer,
-// [layers, num_heads, queries, keys].
+// Draws [queries, keys], [num_heads, queries, keys], or [layers, num_heads, queries, keys] with a
+// row of pictures for each layer.
 Figure weights_figure(nb::handle weights, const Names& queries, const Names& keys,
                       const Names& panels, const Style& style) {
   const Array array = to_array(kFigure, "weights", weights);
@@ -85,7 +85,7 @@ Figure weights_figure(nb::handle weights, const Names& queries, const Names& key
   return view.rank() == 4 ? overview_figure(view, options) : attention_figure(view, options);
 }
 
-// Booleans [queries, keys] or [masks, queries, keys]: true is visible.
+// Draws booleans [queries, keys] or [masks, queries, keys], where true is visible.
 Figure visible_figure(nb::handle visible, const Names& queries, const Names& keys,
                       const Names& panels, const Style& style) {
   const Array array = to_array(kFigure, "visible", visible);
@@ -115,7 +115,7 @@ nb::bytes rendered(const Figure& figure, const std::string& format) {
 
 void bind_figures(nb::module_& module) {
 #ifdef HEED_WITHOUT_FIGURES
-  // The names are there in every build.
+  // Builds without figures have these names, too.
   nb::class_<Figure>(module, "Figure", "A picture.");
   for (const char* name : {"weights_figure", "visible_figure"}) {
     module.def(name, [](nb::args) {

@@ -15,7 +15,7 @@ namespace heed::python {
 
 namespace {
 
-// A function of Python's that is given a matrix as a NumPy array and returns another of its shape.
+// A Python function that receives a matrix as a NumPy array and returns another of the same shape.
 template <class Real>
 std::function<void(TensorView<Real>)> matrix_function(const char* name,
                                                       const nb::object& function) {

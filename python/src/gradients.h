@@ -1,4 +1,4 @@
-// The gradients of attention as Python has them.
+// The gradients of attention as Python objects.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace heed::python {
 
-// Refuses functions of the options that have no derivative.
+// Refuses score modifications without a derivative.
 inline void check_derivative(const char* function, const Options& options) {
   if (!options.score_mod.is_valid() || has_derivative(options.score_mod)) return;
   throw InvalidArgument(
@@ -24,14 +24,14 @@ inline void check_derivative(const char* function, const Options& options) {
                   function));
 }
 
-// A number for each row, with dimensions of 1 in front until there are three.
+// A view of one number per row, with leading dimensions of 1 up to rank 3.
 template <class Real>
 TensorView<const Real> view_of_rows(const Array& array) {
   const TensorView<const Real> view = view_of<Real>(array);
   return view.rank() < 3 ? view.to_rank(3) : view;
 }
 
-// The same of all that attention made.
+// A view of all results of attention.
 template <class T, class Real>
 AttentionOutputView<T, Real> view_of_forward(const Forward& made) {
   return {view_of_rank_4<T>(made.out), view_of_rows<Real>(made.lse),
@@ -40,8 +40,8 @@ AttentionOutputView<T, Real> view_of_forward(const Forward& made) {
           made.kept ? view_of<Real>(*made.kept) : TensorView<const Real>()};
 }
 
-// Those of the operands, in their ranks, and of the options in the order of AttentionGradients in
-// _operator.py: None for what was not given.
+// Returns the gradients of the operands, in their ranks, and of the options in the order of
+// AttentionGradients in _operator.py: None for options that were not given.
 template <class T, class Sum>
 nb::tuple to_objects(AttentionGradients<T, Sum>&& found, const Operands& operands,
                      const Options& options) {

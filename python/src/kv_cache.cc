@@ -26,15 +26,15 @@ namespace heed::python {
 
 namespace {
 
-// A pool, which lives as long as Python has it or one of its sequences.
+// A pool, kept alive by Python and by its sequences.
 //
-// Calls of attend() give the interpreter's lock away and may overlap; what changes a sequence keeps
-// the lock, and is refused while such a call reads.
+// Calls of attend() release the GIL and may overlap. Functions that change a sequence keep the GIL,
+// and are refused while such a call reads.
 struct Pool {
   explicit Pool(const KvConfig& config) : pool(config) {}
 
   KvPool pool;
-  int readers = 0;  // guarded by the interpreter's lock
+  int readers = 0;  // guarded by the GIL
 };
 
 struct Sequence {
@@ -42,7 +42,7 @@ struct Sequence {
   KvSequence sequence;
 };
 
-// While it lives, nobody changes a sequence of the pool.
+// While this object exists, no sequence of the pool can be changed.
 class Reading {
  public:
   explicit Reading(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) { ++pool_->readers; }
@@ -54,14 +54,14 @@ class Reading {
   std::shared_ptr<Pool> pool_;
 };
 
-// The sequence, to be changed.
+// Returns the sequence for a change; throws while it is being read.
 KvSequence& changed(const char* function, Sequence& self) {
   if (self.pool->readers == 0) return self.sequence;
   throw std::runtime_error(
       fmt::format("KvSequence.{}: another thread attends to a sequence of this pool", function));
 }
 
-// Classes read their numbers themselves: what is wrong with a function's, heed/_explained.py says.
+// Classes check their numbers themselves; those of functions are checked in heed/_explained.py.
 KvConfig config_of(nb::handle num_kv_heads, nb::handle head_dim, nb::handle value_dim,
                    nb::handle key_storage, nb::handle value_storage, nb::handle page_size,
                    nb::handle max_pages) {
@@ -94,7 +94,7 @@ Sequence sequence_of(const std::shared_ptr<Pool>& pool, nb::handle window, nb::h
                                         .rewind = number("rewind", rewind)})};
 }
 
-// Calls use(T{}) with the type of numbers, which float64 is none of.
+// Calls use(T{}) with the type of the numbers; refuses float64.
 template <class Use>
 auto with_cached_type(const char* function, const char* name, DataType dtype, Use use) {
   return with_type(dtype, [&](auto number) -> decltype(use(float{})) {

@@ -1,4 +1,4 @@
-// Linear attention and attention by feature maps, with the ways back.
+// Linear attention and attention by feature maps, forward and backward.
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -17,7 +17,7 @@ namespace heed::python {
 
 namespace {
 
-// decay, beta, state and the scale, as the library takes them.
+// decay, beta, state and the scale, in the library's types.
 template <class Real>
 class LinearOptions {
  public:

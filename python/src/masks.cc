@@ -20,7 +20,7 @@ namespace heed::python {
 
 namespace {
 
-// A mask made of two, with what both refer to.
+// A combination of two masks, with the references of both.
 MaskObject joined(Mask mask, const MaskObject& a, const MaskObject& b) {
   MaskObject both{std::move(mask), a.arrays, a.function_objects};
   both.arrays.insert(both.arrays.end(), b.arrays.begin(), b.arrays.end());

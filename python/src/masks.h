@@ -1,4 +1,4 @@
-// Masks as Python holds them.
+// Masks as Python objects.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +15,7 @@
 
 namespace heed::python {
 
-// A mask, the arrays that it refers to and the functions that it calls.
+// A mask, with the arrays and functions that it refers to.
 struct MaskObject {
   Mask mask;
   std::vector<Array> arrays = {};
@@ -24,19 +24,20 @@ struct MaskObject {
   FunctionHandles functions() const { return {function_objects.begin(), function_objects.end()}; }
 };
 
-// A query_offset as Python gives it: a number, or one for each batch entry.
+// A query_offset: one number, or one for each batch entry.
 using QueryOffsets = std::variant<std::int64_t, std::vector<std::int64_t>>;
 inline QueryOffset query_offset_of(const QueryOffsets& offsets) {
   return std::visit([](const auto& given) { return QueryOffset(given); }, offsets);
 }
 
-// The scores that a mask is looked at for: (q_len, kv_len) or (batch, num_heads, q_len, kv_len).
+// The shape of scores for which a mask is shown: (q_len, kv_len) or (batch, num_heads, q_len,
+// kv_len).
 ScoreShape score_shape(const std::vector<std::int64_t>& extents, const QueryOffsets& query_offset);
 
 void bind_masks(nb::module_& module);
-// Those that know where queries stand.
+// Masks that depend on the positions of queries.
 void bind_patterns(nb::module_& module);
-// Those of blocks, and those that are read from text.
+// Masks of blocks, and masks read from text.
 void bind_blocks(nb::module_& module);
 
 }  // namespace heed::python

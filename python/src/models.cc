@@ -54,7 +54,7 @@ nb::tuple encode(const Model& model, const std::string& text,
   return nb::make_tuple(encoding.ids, encoding.type_ids);
 }
 
-// What is asked of a forward pass over one text.
+// The inputs and options of a forward pass over one text.
 struct Pass {
   models::Inputs inputs;
   models::ForwardOptions options;
@@ -79,7 +79,7 @@ nb::object forward(const Model& model, const std::vector<std::int64_t>& ids,
                    Library::kNumpy);
 }
 
-// [num_layers + 1, tokens, hidden_size]
+// Returns [num_layers + 1, tokens, hidden_size].
 nb::object hidden_states(const Model& model, const std::vector<std::int64_t>& ids,
                          const std::vector<std::int64_t>& type_ids,
                          const SwitchedOff& switched_off) {
@@ -95,7 +95,7 @@ nb::object hidden_states(const Model& model, const std::vector<std::int64_t>& id
   return to_object(std::move(states), Library::kNumpy);
 }
 
-// [num_layers, num_heads, tokens, tokens]
+// Returns [num_layers, num_heads, tokens, tokens].
 nb::object attentions(const Model& model, const std::vector<std::int64_t>& ids,
                       const std::vector<std::int64_t>& type_ids, const SwitchedOff& switched_off) {
   Pass pass = pass_of(ids, type_ids, switched_off);

@@ -8,7 +8,7 @@
 
 // InvalidArgument is a std::invalid_argument, which nanobind raises as ValueError with its text.
 NB_MODULE(_heed, module) {  // NOLINT
-  // What lives as long as the process is not worth a warning at its end.
+  // Objects that exist until the end of the process are no leaks.
   nanobind::set_leak_warnings(false);
   heed::python::end_calls_at_exit();
   heed::python::bind_process(module);

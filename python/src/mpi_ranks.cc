@@ -21,7 +21,7 @@ namespace heed::python {
 
 namespace {
 
-// A message that an exception leaves has so long to arrive.
+// The time that a message has to arrive after an exception.
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::microseconds kBetweenLooks{200};
 
@@ -30,7 +30,8 @@ nb::object call_method(nb::handle object, const char* name, const Args&... args)
   return call_function(object.attr(name), nb::make_tuple(args...));
 }
 
-// use() with the lock. What it raises is thrown in words, after those on what is done.
+// Calls use() with the GIL. An exception becomes a CommunicationError with `what` and the
+// exception's text.
 template <class Use>
 void with_mpi(const std::string& what, const Use& use) {
   const Locked locked;
@@ -41,7 +42,7 @@ void with_mpi(const std::string& what, const Use& use) {
   }
 }
 
-// Memory as mpi4py takes it. There is none behind an empty message.
+// Memory in the form that mpi4py takes. An empty message gets memory that is not null.
 nb::object buffer_of(const std::byte* data, std::size_t size, int flags) {
   static char nothing = 0;
   char* const memory =
@@ -61,7 +62,7 @@ class Mpi4pyTransfer final : public Transfer {
  public:
   enum class Kind : std::uint8_t { kSend, kReceive, kBroadcast };
 
-  // @param what for errors: "rank 2: send to rank 1 with tag 3"
+  // @param what the operation, for errors: "rank 2: send to rank 1 with tag 3"
   Mpi4pyTransfer(nb::handle comm, nb::handle module, Kind kind, std::string what)
       : comm_(comm), module_(module), kind_(kind), what_(std::move(what)) {}
 
@@ -75,7 +76,7 @@ class Mpi4pyTransfer final : public Transfer {
     pieces_.clear();
   }
 
-  // Starts one more piece by begin(), which returns its request.
+  // Starts one more piece with begin(), which returns its request.
   template <class Begin>
   void start(std::size_t bytes, const Begin& begin) {
     with_mpi(what_, [&] { pieces_.push_back({begin(), bytes}); });
@@ -119,7 +120,7 @@ class Mpi4pyTransfer final : public Transfer {
     check_length(piece, status);
   }
 
-  // The same without waiting.
+  // Tests a piece without waiting.
   bool is_there(const Piece& piece) const {
     const nb::object status = call_method(module_, "Status");
     if (!nb::cast<bool>(call_method(piece.request, "Test", status))) return false;
@@ -135,14 +136,14 @@ class Mpi4pyTransfer final : public Transfer {
         fmt::format("{}: {} bytes came, expected {}", what_, count, piece.bytes));
   }
 
-  // Calls use(piece) for what is not done, whatever comes of it.
+  // Calls use(piece) for all pieces that are not done, ignoring errors.
   template <class Use>
   void settle(const Use& use) noexcept {
     const Locked locked;
     while (num_done_ < pieces_.size()) {
       try {
         use(pieces_[num_done_++]);
-      } catch (...) {  // Nobody is there to be told.
+      } catch (...) {  // There is no caller to report it to.
       }
     }
   }
@@ -168,12 +169,12 @@ class Mpi4pyTransfer final : public Transfer {
         if (!nb::cast<bool>(call_method(pieces_[num_done_].request, "Test"))) return false;
         ++num_done_;
       }
-    } catch (...) {  // It will not become any better.
+    } catch (...) {  // Waiting longer would not help.
     }
     return true;
   }
 
-  // Ends all ranks, for MPI may still read the memory of a message.
+  // Ends all ranks, because MPI may still read the memory of a message.
   [[noreturn]] void abort() const noexcept {
     static_cast<void>(std::fprintf(
         stderr, "heed: %s: an exception left while this was under way, and nobody took it\n",
@@ -182,7 +183,7 @@ class Mpi4pyTransfer final : public Transfer {
     const Locked locked;
     try {
       call_method(comm_, "Abort", EXIT_FAILURE);
-    } catch (...) {  // This process ends all the same.
+    } catch (...) {  // The process ends in any case.
     }
     std::abort();
   }
@@ -197,7 +198,7 @@ class Mpi4pyTransfer final : public Transfer {
   int num_exceptions_ = std::uncaught_exceptions();
 };
 
-// Starts each piece of a message by begin(buffer of the piece).
+// Starts each piece of a message with begin(buffer of the piece).
 template <class Byte, class Begin>
 std::unique_ptr<Transfer> start_pieces(std::unique_ptr<Mpi4pyTransfer> transfer,
                                        std::span<Byte> message, std::size_t piece_bytes,

@@ -1,4 +1,4 @@
-// The processes of an MPI as ranks, by way of mpi4py: heed's package is not linked with MPI.
+// MPI processes as ranks, through mpi4py: heed's package is not linked with MPI.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,14 +13,15 @@ namespace heed::python {
 
 namespace nb = nanobind;
 
-// mpi4py is called with the interpreter's lock, which it gives away itself while it waits. What it
-// raises is a CommunicationError. What docs/distributed.md says of transfers that an exception
-// leaves holds here too: a message that is to be received is withdrawn, and one that is sent or
-// broadcast has two seconds to arrive before all ranks are aborted.
+// Calls mpi4py with the GIL, which mpi4py releases while it waits. Exceptions of mpi4py become
+// CommunicationError. The rules of docs/distributed.md for transfers that an exception leaves apply
+// here, too: a message to be received is withdrawn, and one that is sent or broadcast has two
+// seconds to arrive before all ranks are aborted.
 class MpiRanks final : public Communicator {
  public:
-  // Of an mpi4py.MPI.Intracomm that nobody else sends on. `module` is mpi4py.MPI; longer messages
-  // are sent in pieces of so many bytes. Constructor and destructor need the lock.
+  // Uses an mpi4py.MPI.Intracomm that nothing else sends on. `module` is mpi4py.MPI. Messages of
+  // more than `piece_bytes` bytes are sent in pieces of this size. Constructor and destructor need
+  // the GIL.
   // @throws InvalidArgument unless 1 ≤ piece_bytes < 2³¹; CommunicationError.
   MpiRanks(nb::object comm, nb::object module, std::size_t piece_bytes = std::size_t{1} << 30);
 

@@ -1,4 +1,4 @@
-// Arguments that are read as the numbers that are computed in.
+// Arguments that are converted to the type of the computation.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace heed::python {
 
-// An array in the type that is computed in, and what it had to be copied into.
+// An array argument in the type of the computation, with the copy if one was needed.
 template <class Real>
 class Numbers {
  public:
@@ -29,7 +29,7 @@ class Numbers {
   TensorView<const Real> view_;
 };
 
-// The same of an argument that may be None.
+// An array argument that may be None.
 template <class Real>
 class OptionalNumbers {
  public:
@@ -46,7 +46,7 @@ class OptionalNumbers {
   std::optional<Numbers<Real>> numbers_;
 };
 
-// Calls use(Real{}) where float and double alone are computed.
+// Calls use(Real{}) for computations that exist only for float and double.
 template <class Use>
 nb::object with_real(const char* function, const char* name, DataType dtype, Use use) {
   if (dtype == DataType::kFloat64) return use(double{});

@@ -1,4 +1,4 @@
-// What every binding of the operator does first: read the caller's arrays.
+// Reads the caller's arrays, the first step of every binding of the operator.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,37 +12,37 @@
 
 namespace heed::python {
 
-// Arrays of one type, the first of which is the query. They have two to four dimensions; those in
-// front may be missing, and are then missing in what is returned.
+// Query, key and value of one type, with two to four dimensions. Leading dimensions that are
+// missing in the query are missing in the result.
 struct Operands {
   Array query, key, value;
   DataType dtype;
   Library library;
-  int rank;  // of the query, and of what is returned
+  int rank;  // of the query and the result
 };
 
-// @throws InvalidArgument when one is no array of floating-point numbers, types differ, or there
-// are fewer than two dimensions. Whether shapes fit is for attention to say.
+// @throws InvalidArgument if one is no array of floating-point numbers, types differ, or there are
+// fewer than two dimensions. attention() checks whether the shapes fit.
 Operands operands_of(const char* function, nb::handle query, nb::handle key, nb::handle value);
 
-// An array that must have the type of others.
+// Reads an array that must have the type `dtype`.
 Array array_of_type(const char* function, const char* name, nb::handle object, DataType dtype);
 
-// What attention made, as the caller kept it.
+// The results of attention that the caller kept.
 struct Forward {
   Array out, lse;
-  // Nothing where the caller kept none.
+  // Absent if the caller did not keep them.
   std::optional<Array> lse_low, out_low, kept;
 };
 
-// From (out, lse, lse_low, out_low) and perhaps kept, all but two of which may be None, as may an
-// out_low without elements. All have the type of the query, `dtype`, but lse, lse_low and kept of
-// half precision, which are float32.
-// @throws InvalidArgument when one has another.
+// Reads (out, lse, lse_low, out_low) and optionally kept. All but the first two may be None, and
+// out_low may be empty. They have the type of the query, `dtype`, except that lse, lse_low and kept
+// are float32 for half precision.
+// @throws InvalidArgument for any other type.
 Forward forward_of(const char* function, const nb::tuple& made, DataType dtype);
 
-// (out, lse, lse_low, out_low), of which lse and lse_low have a dimension less than `rank`. out_low
-// is None where there is none.
+// Returns (out, lse, lse_low, out_low). lse and lse_low have one dimension less than `rank`.
+// out_low is None if there is none.
 template <class T, class Lse>
 nb::tuple to_objects(AttentionOutput<T, Lse>&& made, Library library, int rank) {
   const bool has_low = made.out_low.shape() != Shape{0};
@@ -53,7 +53,7 @@ nb::tuple to_objects(AttentionOutput<T, Lse>&& made, Library library, int rank) 
       has_low ? to_object(std::move(made.out_low), library, rank) : nb::object(nb::none()));
 }
 
-// What scores of T are computed in.
+// The type in which the scores of operands T are computed.
 template <class T>
 using RealOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 

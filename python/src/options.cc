@@ -70,7 +70,7 @@ Precision precision_of(const std::string& function, const std::string& name) {
       fmt::format("{}: precision is '{}', expected 'fast' or 'exact'", function, name));
 }
 
-// Tuples of tables and buckets, which make_options() has checked to be such.
+// Tuples of tables and buckets; make_options() has checked the types.
 using TableTuple = std::tuple<nb::object, RelativeBuckets>;
 using VectorTuple = std::tuple<nb::object, nb::object, RelativeBuckets>;
 

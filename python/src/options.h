@@ -1,4 +1,4 @@
-// The options of attention as Python gives them, and as the library takes them.
+// The options of attention in Python and in the library.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,24 +15,24 @@
 
 namespace heed::python {
 
-// (table, buckets)
+// The tuple (table, buckets).
 struct RelativeTable {
   Array table;
   RelativeBuckets buckets;
 };
 
-// (key, value, buckets), where each table may be missing.
+// The tuple (key, value, buckets), where each table may be missing.
 struct RelativeVectorTables {
   std::optional<Array> key;
   std::optional<Array> value;
   RelativeBuckets buckets;
 };
 
-// What the keywords of heed.attention() said. Arrays are held as they came, for which type scores
-// are computed in depends on the query.
+// The keyword arguments of heed.attention(). Arrays are kept unchanged, because the type of the
+// computation depends on the query.
 struct Options {
   MaskObject mask;
-  nb::object score_mod;  // not valid: none
+  nb::object score_mod;  // not valid if there is none
   std::optional<Array> alibi_slopes;
   std::optional<Array> bias;
   std::optional<RelativeTable> relative_bias;
@@ -44,12 +44,12 @@ struct Options {
   QueryOffset query_offset = {};
   Precision precision = Precision::kFast;
 
-  // All functions of Python's among them.
+  // All Python functions that the options refer to.
   FunctionHandles functions() const;
 };
 
-// The same for one call. It refers to the Options, and owns what had to be copied into another
-// type; it can be neither copied nor moved.
+// The options for one call. It refers to the Options, owns arrays that had to be converted, and can
+// be neither copied nor moved.
 template <class Real>
 class CallOptions {
  public:

@@ -50,7 +50,7 @@ nb::object packed(nb::handle query, nb::handle key, nb::handle value,
   });
 }
 
-// The operands of what is computed in float alone.
+// Reads operands for a computation that exists only in float.
 Operands float_operands(const char* function, nb::handle query, nb::handle key, nb::handle value) {
   Operands operands = operands_of(function, query, key, value);
   if (operands.dtype == DataType::kFloat32) return operands;

@@ -28,7 +28,7 @@ constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 using Names = std::vector<std::string>;
 
-// What the page calls things; tokens without names go by their numbers.
+// The names that the page shows; tokens without names are numbered.
 struct Labels {
   std::string title;
   Names queries;
@@ -48,7 +48,7 @@ Names names_of(const char* what, const Names& given, std::int64_t count, const c
   return given;
 }
 
-// Queries that are not the keys themselves stand behind them in one sequence.
+// Appends queries that are different tokens than the keys to the keys, as one sequence.
 void stand_behind_keys(ExplorerSentence& sentence, std::int64_t q_len, std::int64_t kv_len) {
   const std::int64_t length = q_len + kv_len;
   const Tensor<float> weights =
@@ -90,7 +90,7 @@ struct Heads {
   std::int64_t batch, first, count;
 };
 
-// [count, length, dim]: what the heads read, be it that of a group.
+// Returns [count, length, dim]: the rows that each head reads, its own or those of its group.
 template <class T>
 Tensor<float> rows_of(TensorView<const T> view, const Heads& heads, std::int64_t num_heads) {
   const TensorView<const T> entry = view.select(0, heads.batch);
@@ -104,7 +104,8 @@ Tensor<float> rows_of(TensorView<const T> view, const Heads& heads, std::int64_t
   return result;
 }
 
-// Which keys are visible, where a mask says no more than that, and the same for all heads.
+// The visible keys, if the mask only hides keys and does so equally for all heads; otherwise
+// nothing.
 std::optional<Tensor<bool>> visible_keys(const Options& options, const ScoreShape& shape,
                                          const Heads& heads) {
   const Tensor<float> added = materialize_additive(options.mask.mask, shape);
@@ -122,7 +123,7 @@ std::optional<Tensor<bool>> visible_keys(const Options& options, const ScoreShap
   return visible;
 }
 
-// Whether scores are the products that the page computes by itself.
+// True if scores are plain products, which the page can compute.
 bool are_plain(const Options& options) {
   return !options.score_mod.is_valid() && !options.alibi_slopes && !options.bias &&
          !options.relative_bias && !options.relative_vectors && !options.sinks &&
@@ -159,7 +160,7 @@ ExplorerSentence attention_of(const Operands& operands, const Options& options,
   const auto query = view_of_rank_4<T>(operands.query);
   const auto key = view_of_rank_4<T>(operands.key);
   const CallOptions<RealOf<T>> call(kShowFunction, options);
-  // Refuses what does not fit.
+  // Throws if the arguments do not fit.
   static_cast<void>(attention_weights(query, key, {}, *call));
   const ScoreShape shape{.batch = query.extent(0),
                          .num_heads = query.extent(1),
@@ -204,8 +205,7 @@ std::string attention_page(nb::handle query, nb::handle key, std::int64_t batch,
   }));
 }
 
-// The heads [num_heads, queries, keys] that are shown of weights that may lack heads, or have a
-// batch.
+// The shown heads [num_heads, queries, keys] of weights that may lack heads or have a batch.
 FloatView shown(FloatView weights, std::int64_t batch, std::optional<std::int64_t> head) {
   if (weights.rank() < 2 || weights.rank() > 4) {
     throw InvalidArgument(fmt::format(
@@ -218,7 +218,7 @@ FloatView shown(FloatView weights, std::int64_t batch, std::optional<std::int64_
   return all.select(0, heads.batch).slice(0, heads.first, heads.first + heads.count);
 }
 
-// A tab for each of the layers (title, weights, names of queries, names of keys).
+// A page with a tab for each of the layers (title, weights, names of queries, names of keys).
 std::string weights_page(const std::vector<nb::tuple>& layers, std::int64_t batch,
                          std::optional<std::int64_t> head) {
   ExplorerData data;

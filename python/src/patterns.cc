@@ -1,4 +1,4 @@
-// Masks that know where queries stand among the keys.
+// Masks that depend on the positions of queries among the keys.
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -16,8 +16,8 @@ namespace heed::python {
 
 namespace {
 
-// "square", "top_left", "bottom_right", the position of query 0, or how many keys each sequence has
-// up to its last query's. A truth value is none of these, though Python takes it for a number.
+// Reads "square", "top_left", "bottom_right", the position of query 0, or the number of keys of
+// each sequence up to its last query. Refuses booleans, which Python accepts as numbers.
 Alignment alignment_of(const char* function, nb::handle argument) {
   std::string name;
   if (nb::try_cast(argument, name)) {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kPlan = "plan";
 
-// A plan, and what it refers to.
+// A plan, and the options that it refers to.
 class PlanObject {
  public:
   PlanObject(const AttentionShapes& shapes, const Options& options)
@@ -73,7 +73,7 @@ nb::dict tiles(const PlanObject& self) {
   return result;
 }
 
-// A property of the plan itself.
+// A property that the plan has itself.
 template <auto kMember>
 auto property() {
   return [](const PlanObject& self) { return (self.plan().*kMember)(); };

@@ -12,10 +12,10 @@ namespace heed::python {
 
 namespace {
 
-// Shape and layout of what will be given to attention: of an array, or of a tuple of extents.
+// Shape and layout of a future argument of attention, from an array or from a tuple of extents.
 struct Planned {
   Shape shape;                    // [batch, heads, length, dim]
-  std::int64_t stride = 0;        // from one key to the next; 0: without gaps
+  std::int64_t stride = 0;        // from one key to the next; 0 without gaps
   std::optional<DataType> dtype;  // of an array
 };
 

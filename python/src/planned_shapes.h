@@ -1,4 +1,4 @@
-// Shapes that a plan is made for.
+// The shapes that a plan is made for.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,9 +11,9 @@ namespace heed::python {
 
 namespace nb = nanobind;
 
-// Those of arrays, of which only shape, layout and type are looked at, or of tuples of extents,
-// whose numbers are of the type that `dtype` names.
-// @throws InvalidArgument when there are more than four dimensions, or when it names none.
+// Takes the shapes, layouts and types of arrays, or tuples of extents with the type that `dtype`
+// names.
+// @throws InvalidArgument if there are more than four dimensions or `dtype` names no type.
 AttentionShapes planned_shapes(const char* function, nb::handle query, nb::handle key,
                                nb::handle value, const std::string& dtype);
 

@@ -1,4 +1,4 @@
-// Functions that concern the whole process: threads, targets, the version.
+// Functions for the whole process: threads, targets, the version.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -28,7 +28,7 @@ namespace heed::python {
 
 namespace {
 
-// "LookupError: no such slope"
+// Formats e.g. "LookupError: no such slope".
 std::string type_and_text(const nb::python_error& error) {
   const std::string type = nb::str(error.type().attr("__name__")).c_str();
   const std::string text = text_of(error);
@@ -47,7 +47,7 @@ nb::object run_function_on_all(const Ranks& ranks, const nb::callable& function)
   return result;
 }
 
-// What the function of a rank raised, in words for the others.
+// The exception of one rank's function, as text for the others.
 class RaisedByRank : public std::runtime_error {
  public:
   RaisedByRank(int rank, const std::string& text) : std::runtime_error(text), rank_(rank) {}
@@ -57,13 +57,13 @@ class RaisedByRank : public std::runtime_error {
   int rank_;
 };
 
-// The calls of one function by ranks that are threads, and what they return or raise.
+// Runs a function on ranks that are threads, and keeps what it returns or raises.
 class FunctionOnThreads {
  public:
   FunctionOnThreads(int size, nb::handle function)
       : size_(size), function_(function), ends_(static_cast<std::size_t>(std::max(size, 0))) {}
 
-  // Without the lock.
+  // Called without the GIL.
   void run() {
     run_thread_ranks(size_, [this](Communicator& ranks) { call(ranks); });
   }
@@ -81,7 +81,7 @@ class FunctionOnThreads {
     std::optional<nb::python_error> raised;
   };
 
-  // The view of a rank ends with its function, whoever keeps it.
+  // The view of a rank ends with its function, even if Python keeps it.
   class View {
    public:
     explicit View(Communicator& ranks)
@@ -114,7 +114,7 @@ class FunctionOnThreads {
   std::vector<End> ends_;
 };
 
-// Waits on the thread that Python knows, which looks for Ctrl-C meanwhile.
+// Waits on the thread that called from Python, which handles Ctrl-C in the meantime.
 void run_on_other_thread(FunctionOnThreads& calls) {
   constexpr std::chrono::milliseconds kBetweenLooks{20};
   Call call;
@@ -144,7 +144,7 @@ nb::list run_threads(int size, const nb::callable& function) {
   return calls.results();
 }
 
-// The processes of an mpi4py.MPI.Intracomm, which belongs to heed alone.
+// Ranks from the processes of an mpi4py.MPI.Intracomm that only heed uses.
 nb::object mpi_ranks(nb::object comm, nb::object module) {
   auto ranks = std::make_unique<MpiRanks>(std::move(comm), std::move(module));
   return nb::cast(new Ranks(std::move(ranks)), nb::rv_policy::take_ownership);

@@ -1,4 +1,4 @@
-// Ranks as Python holds them.
+// Ranks as Python objects.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,16 +14,16 @@ namespace heed::python {
 
 namespace nb = nanobind;
 
-// One rank's view of all of them, for as long as it lasts.
+// One rank's view of all ranks, until end().
 class Ranks {
  public:
   explicit Ranks(std::unique_ptr<Communicator> owned)
       : owned_(std::move(owned)), ranks_(owned_.get()) {}
   explicit Ranks(Communicator* borrowed) : ranks_(borrowed) {}
-  // The same, which must live as long, for calls that are divided so.
+  // A view of `of`, which must outlive it, for calls with this division.
   Ranks(const Ranks& of, distributed::DividedBy by) : of_(&of), divided_by_(by) {}
 
-  // @throws InvalidArgument when they have ended.
+  // @throws InvalidArgument after end().
   Communicator& get() const;
   distributed::Ranks divided() const { return {get(), divided_by_}; }
   void end() noexcept { ranks_ = nullptr; }
@@ -35,12 +35,12 @@ class Ranks {
   Communicator* ranks_ = nullptr;
 };
 
-// "automatic", "tokens" or "heads". @throws InvalidArgument
+// Reads "automatic", "tokens" or "heads". @throws InvalidArgument for any other name.
 distributed::DividedBy divided_by_named(const std::string& name);
 
-// run_on_all() of a part that is called with the interpreter's lock and may raise. A ValueError is
-// one on all ranks, with the same text. Any other exception of Python's is raised where it was; the
-// others raise a RuntimeError that has its type and text.
+// run_on_all() for a part that runs with the GIL and may raise. A ValueError is raised on all ranks
+// with the same text. Any other Python exception is raised on its own rank; the other ranks raise a
+// RuntimeError with its type and text.
 void on_all(Communicator& ranks, FunctionRef<void()> part);
 
 }  // namespace heed::python

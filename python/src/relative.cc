@@ -1,4 +1,4 @@
-// Which entry of a learned table belongs to a distance.
+// The mapping from distances to the entries of a learned table.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>

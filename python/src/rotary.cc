@@ -1,4 +1,4 @@
-// Rotary embeddings and the way back.
+// Rotary embeddings and their backward pass.
 #include "heed/attention/rotary.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ RotaryPairing pairing_of(const char* function, const std::optional<std::string>&
                                     function, name ? '"' + *name + '"' : "not given"));
 }
 
-// What both ways are told, and the array that the options refer to.
+// The common arguments of both passes, and the array that the options refer to.
 struct RotaryArguments {
   RotaryPairing pairing;
   std::optional<Array> position_ids;
@@ -43,7 +43,7 @@ struct RotaryArguments {
   }
 };
 
-// compute(x, cos, sin) on views.
+// Calls compute(x, cos, sin) on views.
 template <class T, class Compute>
 nb::object turned(const char* function, const char* name, nb::handle x, const nb::tuple& caches,
                   Compute compute) {

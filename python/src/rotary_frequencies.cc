@@ -1,4 +1,4 @@
-// Frequencies of rotary embeddings, by the names that configurations of models give to scalings.
+// Frequencies of rotary embeddings, with the names of scalings in model configurations.
 #include "heed/attention/rotary_frequencies.h"
 
 #include <fmt/format.h>
@@ -20,13 +20,13 @@ namespace heed::python {
 
 namespace {
 
-// The parameters of a scaling, each read once by its name. None is as if it were not given.
+// The parameters of a scaling, each read once by name. None counts as not given.
 class ScalingParameters {
  public:
   ScalingParameters(const std::string& rope_type, const nb::dict& given)
       : rope_type_(rope_type), given_(given) {}
 
-  // Leaves `field` as it is where nothing is given.
+  // Does not change `field` if the parameter is not given.
   template <class T>
   void read(const char* name, T& field) {
     known_.emplace_back(name);
@@ -45,7 +45,7 @@ class ScalingParameters {
         fmt::format("rotary_frequencies: rope_type \"{}\" needs {}", rope_type_, name));
   }
 
-  // Refuses what no read() has asked for.
+  // Refuses parameters that were not read.
   void check_all_read() const {
     for (const auto [key, value] : given_) {
       const auto name = nb::cast<std::string>(key);

@@ -1,4 +1,4 @@
-// Numbers and texts that a function reads itself from an object of Python's, by name.
+// Reads numbers and texts from Python objects, with errors that name the argument.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace heed::python {
 
 namespace nb = nanobind;
 
-// What stands for a T in Python.
+// The Python type of a T, for errors.
 template <class T>
 constexpr const char* words_for() {
   if constexpr (std::same_as<T, bool>) return "True or False";
@@ -31,7 +31,7 @@ constexpr const char* words_for() {
   return "a list of whole numbers";
 }
 
-// @throws InvalidArgument with the name of the argument where the object is no T.
+// @throws InvalidArgument naming the argument if the object is no T.
 template <class T>
 T read_as(const char* function, const char* name, nb::handle object) {
   T value{};
@@ -40,7 +40,7 @@ T read_as(const char* function, const char* name, nb::handle object) {
                                     nb::repr(object).c_str(), words_for<T>()));
 }
 
-// The same of what may be None.
+// Reads an argument that may be None.
 template <class T>
 std::optional<T> read_optional(const char* function, const char* name, nb::handle object) {
   if (object.is_none()) return std::nullopt;

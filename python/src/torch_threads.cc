@@ -1,6 +1,5 @@
-// Loops on the threads that PyTorch computes on. Its threads, like heed's own, look out for the
-// next loop for a while before they sleep: two pools that take turns would keep each other's
-// processors.
+// Loops on PyTorch's threads. These threads, like heed's own, spin for a while before they sleep:
+// two thread pools that take turns would occupy each other's processors.
 #include <dlfcn.h>
 #include <nanobind/nanobind.h>
 #include <pthread.h>
@@ -20,16 +19,17 @@ namespace {
 
 namespace nb = nanobind;
 
-// What every implementation of OpenMP that GCC's code can call has: the entry of a parallel region,
-// which runs on the thread that calls it and on so many others, and two questions.
+// The functions that every OpenMP implementation for GCC's code has: the entry of a parallel
+// region, which runs on the calling thread and on further ones, and two queries.
 struct OpenMp {
   void (*parallel)(void (*body)(void*), void* data, unsigned num_threads, unsigned flags);
   int (*max_threads)();
   int (*thread_num)();
-  int (*pause)(int kind);  // ends the threads kept for the one that calls; null before OpenMP 5
+  int (*pause)(int kind);  // ends the threads kept for the caller; null before OpenMP 5
 };
 
-// That of PyTorch, if PyTorch is loaded and computes by one: a process may have several.
+// The OpenMP implementation of PyTorch, if PyTorch is loaded and uses it; a process may have
+// several.
 std::optional<OpenMp> openmp_of_torch() {
   void* torch = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
   if (torch == nullptr) return std::nullopt;
@@ -47,13 +47,13 @@ std::optional<OpenMp> openmp_of_torch() {
   return found;
 }
 
-// OpenMP keeps threads for each thread that enters a region, and does not notice that a forked
-// process has none of them: it would wait for them in every loop, PyTorch's own among these. So a
-// process forks without them, and both make new ones.
+// OpenMP keeps threads for each thread that enters a region. In a forked process these threads do
+// not exist, but OpenMP waits for them in every loop, including PyTorch's own. So they are ended
+// before a fork, and both processes create new ones.
 std::atomic<int (*)(int kind)> pause_openmp = nullptr;
 constexpr int kPauseSoft = 1;  // of OpenMP's omp_pause_resource_t
 
-// Whether this process was forked from one that kept its threads.
+// True if this process was forked from one that kept its threads.
 std::atomic<bool> lacks_threads = false;
 std::atomic<bool> forks_without_threads = false;
 
@@ -66,8 +66,8 @@ void after_fork_in_child() {
   if (!forks_without_threads) lacks_threads = true;
 }
 
-// For each thread that enters a region OpenMP keeps others: the loops of one thread run on them,
-// those of others on heed's own.
+// OpenMP keeps separate threads for each thread that enters a region. Only the loops of one thread
+// run on OpenMP's threads; those of others run on heed's own.
 class TorchThreads final : public Executor {
  public:
   explicit TorchThreads(const OpenMp& openmp) : openmp_(openmp) {}
@@ -75,8 +75,8 @@ class TorchThreads final : public Executor {
   int num_threads() const override { return default_executor().num_threads(); }
 
   void run(int count, FunctionRef<void()> work) override {
-    // As many as PyTorch's regions have: OpenMP ends the threads that a smaller one leaves out, and
-    // the process where it cannot start those of a larger one.
+    // The number of threads in PyTorch's regions: a smaller region would make OpenMP end the rest,
+    // and a larger one ends the process if threads cannot be started.
     const int all = openmp_.max_threads();
     if (lacks_threads || std::this_thread::get_id() != thread_ || count > all) {
       return default_executor().run(count, work);
@@ -101,7 +101,8 @@ class TorchThreads final : public Executor {
   std::thread::id thread_ = std::this_thread::get_id();
 };
 
-// Whether heed's loops run on PyTorch's threads from now on, where the calling thread starts them.
+// Runs heed's loops on PyTorch's threads if the calling thread starts them. Returns whether that is
+// possible.
 bool share_torch_threads(bool is_shared) {
   const auto openmp = is_shared ? openmp_of_torch() : std::nullopt;
   if (openmp) pause_openmp = openmp->pause;
