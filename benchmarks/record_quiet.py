@@ -26,7 +26,7 @@ WORK = {
     "long": ["--seq", "512"],
     "memory": ["--seq", "1", "--kv-seq", "65536"],
 }
-# How many programs, what each does, and the seconds that it rests and runs.
+# The number of disturbing programs, their work, and the ranges of their seconds of rest and of work.
 DISTURBANCES = {
     "none": (0, "", (1, 1), (1, 1)),
     "compute": (1, "compute", (0.08, 0.4), (0.03, 0.3)),
@@ -43,7 +43,7 @@ call, share of waiting, share of its time during which such a program ran."""
 
 
 def disturb(what, rest, busy, seed, intervals):
-    """Runs until it is ended; puts (begin, end) of what it did into the queue."""
+    """Works and rests until it is terminated; puts (begin, end) of each piece of work into the queue."""
     draw = random.Random(seed)
     matrix = np.ones((128, 128), np.float32)
     memory = np.ones(1 << 24, np.float32) if what == "memory" else None
@@ -80,7 +80,7 @@ def record(heed, work, threads, disturbance, repetitions, seed):
         program.start()
     command = [heed, "bench", "forward", *WORK[work], "--threads", threads, "--repeat", repetitions]
     out = subprocess.run([*map(str, command), "--json", "--samples"], check=True, capture_output=True, text=True).stdout
-    time.sleep(0.5 if count else 0)  # whoever runs at the end puts down that it did
+    time.sleep(0.5 if count else 0)  # lets programs that still work record it
     for program in programs:
         program.terminate()
     intervals = []

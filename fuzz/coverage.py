@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Says which branches of the parsers the fuzz targets reach: reads what `llvm-cov export` writes and fuzz/unreached.txt, which
-says of branches why they are not reached. Usage: fuzz/coverage.py EXPORT.json; exit code 1 below the goal."""
+"""Prints the branches of the parsers that the fuzz targets reach, given the output of `llvm-cov export` and fuzz/unreached.txt, which
+gives reasons for branches that are not reached. Usage: fuzz/coverage.py EXPORT.json; exit code 1 below the goal."""
 import json
 import subprocess
 import sys
@@ -11,13 +11,13 @@ GOAL = 95
 
 
 def read_reasons():
-    """[file, what, reason]: `what` is part of a condition, or of the name of a function with all its branches."""
+    """Returns [file, what, reason] for each line: `what` is part of a condition, or of the name of a function with all its branches."""
     lines = (ROOT / "fuzz/unreached.txt").read_text().splitlines()
     return [[part.strip() for part in line.split(" | ")] for line in lines if line and not line.startswith("#")]
 
 
 def read_functions(export):
-    """By file: the first and the last line of each function, and its name."""
+    """Returns, by file, the first and the last line and the name of each function."""
     functions = {}
     names = [function["name"].split(":")[-1] for function in export["functions"]]
     plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout.splitlines()
@@ -28,7 +28,7 @@ def read_functions(export):
 
 
 def directions_of(file):
-    """{place: [times true, times false]}, over all instantiations of a template."""
+    """Returns {place: [times true, times false]}, summed over all instantiations of a template."""
     counts = {}
     for line, column, end_line, end_column, times_true, times_false, *_ in file["branches"]:
         count = counts.setdefault((line, column, end_line, end_column), [0, 0])

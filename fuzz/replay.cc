@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-// AddressSanitizer has it: it calls `report` before it ends the program.
+// Defined by AddressSanitizer, which calls `report` before it ends the program.
 // NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*report)());
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A peer of heed with a trained model, in a process of its own: what models.py starts.
+"""A peer of heed with a trained model, in a separate process that models.py starts.
 
-Usage: model_peers.py PEER, where PEER is one of PEERS below. Reads a request from standard input and prints what `heed bench
-model --json` prints of the same: the same work on the same tokens, each once, after once to warm up. Needs what that peer
-needs and nothing else."""
+Usage: model_peers.py PEER, where PEER is one of PEERS below. Reads a request from standard input and prints results in the form
+of `heed bench model --json`: the same work on the same tokens, each measured once after one warm-up. Needs only the packages
+of that peer."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
 
 class Transformers:
-    """GGUF files are dequantised, which transformers does in float32 before anything else."""
+    """transformers. It dequantises GGUF files to float32 when it loads them."""
 
     def __init__(self, request, dtype):
         import torch
@@ -49,7 +49,7 @@ class Transformers:
         return sum(weights.nbytes for weights in self.model.parameters())
 
     def read(self, ids, state=None):
-        """The likeliest next token, and what the model keeps of what it read."""
+        """Returns the likeliest next token and the cache of the tokens read."""
         with self.torch.inference_mode():
             inputs = self.torch.tensor([ids])
             out = self.model(input_ids=inputs, past_key_values=state, use_cache=True, logits_to_keep=1)
@@ -59,7 +59,7 @@ class Transformers:
         return copy.deepcopy(state)
 
     def embed(self, sentences):
-        """As sentence-transformers does: batches of 32 of similar length, padded; means, of length 1."""
+        """Embeds as sentence-transformers does: padded batches of 32 texts of similar length; means, normalised to length 1."""
         vectors = [None] * len(sentences)
         order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
         for first in range(0, len(order), 32):
@@ -75,7 +75,7 @@ class Transformers:
 
 
 class LlamaCpp:
-    """llama.cpp through llama-cpp-python: products take the weights as they are stored, and numbers rounded to 8 bits."""
+    """llama.cpp through llama-cpp-python: products use the stored weights, and activations rounded to 8 bits."""
 
     def __init__(self, request):
         import llama_cpp
@@ -101,7 +101,7 @@ class LlamaCpp:
         return self.llama_cpp.llama_model_size(self.model.model)
 
     def read(self, ids, state=0):
-        """A state is how many tokens were read: eval() forgets what comes behind them."""
+        """`state` is the number of tokens read so far: eval() drops all later ones."""
         self.model.n_tokens = state
         self.model.eval(ids)
         logits = self.llama_cpp.llama_get_logits_ith(self.model.ctx, -1)
@@ -120,7 +120,7 @@ PEERS = {
 
 
 def peak_bytes():
-    """As cli/bench/peak_memory.cc, which says why."""
+    """The peak memory in bytes, read as in cli/bench/peak_memory.cc, which gives the reason."""
     try:
         with open("/proc/self/status", encoding="utf-8") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
@@ -136,7 +136,7 @@ class Runs:
         self.results, self.written = [], []
 
     def measure(self, case, call, prepare=lambda: None, warms_up=True):
-        """prepare() gives what call() takes, and is not timed."""
+        """Times call(prepare()), without the time of prepare()."""
         for _ in range(1 + warms_up):
             prepared = prepare()
             start = time.perf_counter()
@@ -150,7 +150,7 @@ class Runs:
             self.peer.load(threads)
             return begin()
 
-        # Loading for one number of threads warms up for the next.
+        # Only the first load needs a warm-up; it serves all numbers of threads.
         self.measure({"work": "start", **case, "threads": threads}, call, warms_up=not self.results)
 
     def write(self):

@@ -25,7 +25,7 @@ class Failed(Exception):
 
 
 def output_of(command, given=None):
-    """What a program that prints an object prints."""
+    """Runs a program and returns the JSON text that it prints."""
     run = subprocess.run(list(map(str, command)), input=given, capture_output=True, text=True)
     if run.returncode != 0:
         lines = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
@@ -38,7 +38,7 @@ def has(python, package):
 
 
 def peers_of(arguments, writes):
-    """Python and name of each that can take part, and why others cannot."""
+    """Returns (Python, name) of each peer that can take part, and the reasons why others cannot."""
     peers, missing = [], {}
     if has(sys.executable, "torch, transformers"):
         peers += [(sys.executable, f"transformers {dtype}") for dtype in ("float32", "bfloat16")]
@@ -63,7 +63,7 @@ def heed_command(arguments):
 
 
 def request_of(arguments, heed):
-    """What peers are to do: what heed did."""
+    """Returns the request to peers: the work that heed did."""
     cases = [result["case"] for result in heed["results"]]
     threads = list(dict.fromkeys(case["threads"] for case in cases))
     request = {"model": arguments.model, "threads": threads}
@@ -80,7 +80,7 @@ def request_of(arguments, heed):
 
 
 def run(arguments):
-    """The reports of all rounds, by who made them."""
+    """Returns the reports of all rounds by implementation, and the missing peers."""
     rounds, missing = {}, {}
     for index in range(arguments.rounds):
         print(f"measuring: round {index + 1} of {arguments.rounds}: heed", file=sys.stderr)
@@ -104,12 +104,12 @@ def run(arguments):
 
 
 def same_tokens(ids, right):
-    """How many of the first tokens are the same."""
+    """Returns the number of leading tokens that are equal."""
     return next((i for i, (a, b) in enumerate(zip(ids, right)) if a != b), len(right))
 
 
 def summary(name, reports):
-    """The results of one of them, in the form of `heed bench model`."""
+    """Returns the results of one implementation in the form of `heed bench model`."""
     results = []
     for index, first in enumerate(reports[0]["results"]):
         times = [report["results"][index]["median_ms"] for report in reports]
@@ -148,7 +148,7 @@ def report_of(rounds, missing):
 
 
 def titles_of(case):
-    """What is counted of a result, with its title and the digits behind its point."""
+    """Returns (member, factor, title, decimals) for each figure of a case."""
     threads = f"{case['threads']} thread{'s'[: case['threads'] > 1]}"
     if case["work"] == "start":
         behind = "first vector" if "sentences" in case else f"first token behind {case['tokens']}"
@@ -163,7 +163,7 @@ def titles_of(case):
 
 
 def rows_of(report):
-    """Cells as text: a row for each figure, a column for each of them, with heed's figure by theirs in brackets."""
+    """Returns table cells as text: a row per figure, a column per implementation, with heed's figure divided by theirs in brackets."""
     names = [one["implementation"] for one in report["memory"]]
     figures = {}  # title and digits, to name and number
     for result in report["results"]:

@@ -35,7 +35,8 @@ class Ranks {
   Communicator* ranks_ = nullptr;
 };
 
-// Reads "automatic", "tokens" or "heads". @throws InvalidArgument for any other name.
+// Reads "automatic", "tokens" or "heads".
+// @throws InvalidArgument for any other name.
 distributed::DividedBy divided_by_named(const std::string& name);
 
 // run_on_all() for a part that runs with the GIL and may raise. A ValueError is raised on all ranks

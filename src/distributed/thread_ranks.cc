@@ -120,7 +120,7 @@ class ThreadCommunicator final : public Communicator {
   int size_;
 };
 
-// The threads of a call of run_thread_ranks().
+// The threads of one call of run_thread_ranks().
 class ThreadRanks {
  public:
   ThreadRanks(int size, const std::function<void(Communicator&)>& body)

@@ -42,7 +42,7 @@ inline const GgmlType* find_ggml_type(std::uint32_t number) {
   return found == kGgmlTypes.end() ? nullptr : found;
 }
 
-// "Q6_K", or "ggml's type 99".
+// Returns e.g. "Q6_K", or "ggml's type 99".
 inline std::string ggml_type_name(std::uint32_t number) {
   const GgmlType* const type = find_ggml_type(number);
   return type == nullptr ? fmt::format("ggml's type {}", number) : std::string(type->name);

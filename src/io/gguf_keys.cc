@@ -23,7 +23,7 @@ constexpr std::string_view kElements<std::int64_t> = "integers";
 template <>
 constexpr std::string_view kElements<double> = "numbers";
 
-// "3", "true", "'yarn'", "an array of 4 integers".
+// Formats e.g. "3", "true", "'yarn'", "an array of 4 integers".
 struct ValueText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }

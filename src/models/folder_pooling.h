@@ -10,8 +10,9 @@ namespace heed { inline namespace v0 { namespace models {
 // The folder of the transformer: a subfolder if modules.json names one, otherwise `folder`.
 std::filesystem::path transformer_folder(const std::filesystem::path& folder);
 
-// The mean if there is no modules.json. @param hidden_size of the transformer @throws FormatError
-// naming a module or a member that requests something heed lacks.
+// Returns the mean if there is no modules.json.
+// @param hidden_size of the transformer
+// @throws FormatError naming a module or a member that requests something heed lacks.
 Pooling read_pooling(const std::filesystem::path& folder, std::int64_t hidden_size);
 
 }}}  // namespace heed::v0::models

@@ -7,8 +7,9 @@
 namespace heed { inline namespace v0 { namespace models {
 
 // Reads the keys that begin with "rope.", as llama.cpp does: every dimension of a head is rotated,
-// and a factor without a type divides the frequencies. @param keys of the architecture @param
-// config its sizes
+// and a factor without a type divides the frequencies.
+// @param keys of the architecture
+// @param config its sizes
 RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config);
 
 // Llama 3's scaling, precomputed by the file's author: the frequency of each pair is divided by an

@@ -1,4 +1,4 @@
-// The tokens of a model by their ids, and the ids by their tokens.
+// A table of a model's tokens by id, and of ids by token.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ class GroupProduct {
 
   struct Products {
     Vec sum[kRows][kVectors][kChains];
-    // GCC compiles an implicit one without the instruction set of this file.
+    // GCC compiles an implicit constructor without the instruction set of this file.
     HWY_INLINE Products() {}  // NOLINT(modernize-use-equals-default)
   };
 

@@ -17,7 +17,7 @@ namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 template <class Vector, int kRows>
 struct Sums {
   Vector row[kRows];
-  // GCC compiles an implicit one without the instruction set of this file.
+  // GCC compiles an implicit constructor without the instruction set of this file.
   HWY_INLINE Sums() {}  // NOLINT(modernize-use-equals-default)
 };
 

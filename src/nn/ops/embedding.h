@@ -8,8 +8,8 @@
 namespace heed { inline namespace v0 { namespace nn {
 
 // Returns the rows of `table` [num_embeddings, embedding_dim] selected by ids [...]: [...,
-// embedding_dim]. @throws InvalidArgument when the table is no matrix or an id is not one of its
-// rows.
+// embedding_dim].
+// @throws InvalidArgument when the table is no matrix or an id is not one of its rows.
 template <class T>
 Tensor<T> gather_rows(TensorView<const std::int64_t> ids, TensorView<const T> table);
 

@@ -8,12 +8,12 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// The shape to which both broadcast, aligned at the right. @throws InvalidArgument naming
-// `function` and both shapes if there is none.
+// The shape to which both broadcast, aligned at the right.
+// @throws InvalidArgument naming `function` and both shapes if there is none.
 Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b);
 
-// The number of a dimension from the front; a negative `dim` counts from the end. @throws
-// InvalidArgument naming `function` if there is no such dimension.
+// The number of a dimension from the front; a negative `dim` counts from the end.
+// @throws InvalidArgument naming `function` if there is no such dimension.
 int checked_dim(const char* function, const Shape& shape, int dim);
 
 inline std::vector<std::int64_t> extents_of(const Shape& shape) {

@@ -23,7 +23,7 @@ std::string superscript(int exponent) {
   return text;
 }
 
-// The smallest of 1, 2, 5, 10, … that is not below `step`.
+// Returns the smallest of 1, 2, 5, 10, … that is not below `step`.
 double round_step(double step) {
   const double power = std::pow(10.0, std::floor(std::log10(step)));
   for (const double factor : {1.0, 2.0, 5.0}) {

@@ -1,4 +1,4 @@
-// What panels are drawn with: cairo, in units of 1/96 inch from the top left corner.
+// Draws panels with cairo, in units of 1/96 inch from the top left corner.
 #pragma once
 
 #include <cairo.h>
