@@ -11,8 +11,8 @@
 
 namespace heed { inline namespace v0 { namespace io {
 
-// A type that stores consecutive elements of a row in blocks of `elements` elements and `bytes`
-// bytes.
+// A type that stores consecutive elements of a row in blocks of `block_elements` elements, which
+// take `block_bytes` bytes.
 struct GgmlType {
   std::uint32_t number;
   std::string_view name;

@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::string_view kNpySuffix = ".npy";
 
-// Checks the declared sizes before anything is inflated: no member may grow beyond its own.
+// Checks the declared sizes of all members against the limit before anything is inflated. Inflating
+// stops at the declared size of a member.
 void check_inflated_bytes(const ByteSource& archive, const zip::Directory& directory,
                           std::int64_t max_inflated_bytes) {
   std::int64_t left = max_inflated_bytes;
@@ -118,7 +119,7 @@ class ArchiveWriter {
   ArchiveWriter(const ByteSink& sink, NpzCompression compression)
       : sink_(sink), compression_(compression) {}
 
-  // Reads an array twice: its header, which comes first, holds its CRC and sizes.
+  // Reads the array before it writes the header, which holds the array's CRC and sizes.
   void add(const std::string& name, const AnyView& array) {
     zip::Entry entry;
     entry.name = name + std::string(kNpySuffix);
