@@ -1,4 +1,4 @@
-/// Everything heed offers. HEED_WITHOUT_… is defined for what a library was built without.
+/// All of heed's headers. HEED_WITHOUT_… is defined for each part that a library was built without.
 #pragma once
 
 #include "heed/attention.h"

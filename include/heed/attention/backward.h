@@ -1,4 +1,4 @@
-/// The backward pass of attention: the gradients of everything it was given.
+/// The backward pass of attention: the gradients of its inputs.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace heed { inline namespace v0 {
 
-/// The derivatives of a loss with respect to what the options hold, each in the shape of the thing
-/// it belongs to; empty where there is no such thing.
+/// The derivatives of a loss with respect to the tensors in the options, each in the shape of its
+/// tensor; empty for an option that is not set.
 template <class Sum>
 struct OptionGradients {
   Tensor<Sum> alibi_slopes;
   Tensor<Sum> bias;
   Tensor<Sum> relative_bias;
   Tensor<Sum> relative_key;    ///< of relative_vectors
-  Tensor<Sum> relative_value;  ///< the same
+  Tensor<Sum> relative_value;  ///< of relative_vectors
   Tensor<Sum> sinks;
 };
 
-/// Zeros in the shapes of what these options hold: to sum gradients in.
+/// Zeros in the shapes of the tensors in these options, into which gradients are summed.
 template <class Sum>
 OptionGradients<Sum> zero_gradients(const BasicAttentionOptions<Sum>& options) {
   const auto zeros = [](const std::optional<TensorView<const Sum>>& option) {
@@ -41,8 +41,8 @@ OptionGradients<Sum> zero_gradients(const BasicAttentionOptions<Sum>& options) {
   return gradients;
 }
 
-/// The derivatives of a loss with respect to all that attention was given, each in the shape of the
-/// thing it belongs to. Those of the options are sums, which half-precision tensors get in float.
+/// The derivatives of a loss with respect to all inputs of attention, each in the shape of its
+/// input. Those of the options are sums, which are float for half-precision tensors.
 template <class T, class Sum = T>
 struct AttentionGradients : OptionGradients<Sum> {
   Tensor<T> query;
@@ -50,17 +50,17 @@ struct AttentionGradients : OptionGradients<Sum> {
   Tensor<T> value;
 };
 
-/// A look at what attention_with_lse() or attention_for_backward() made, wherever it is.
+/// Views of the results of attention_with_lse() or attention_for_backward().
 template <class T, class Lse = T>
 struct AttentionOutputView {
   TensorView<const T> out;    ///< [batch, num_heads, q_len, value_dim]
   TensorView<const Lse> lse;  ///< [batch, num_heads, q_len]
-  /// [batch, num_heads, q_len], what lse lacks; empty where nobody kept it, and then taken for 0.
+  /// [batch, num_heads, q_len], the rounding error of lse; taken for 0 where empty.
   TensorView<const Lse> lse_low;
-  /// [batch, num_heads, q_len, value_dim], what out of half precision lacks; empty where nobody
-  /// kept it.
+  /// [batch, num_heads, q_len, value_dim], the rounding error of out in half precision; may be
+  /// empty.
   TensorView<const T> out_low;
-  /// Of one dimension without gaps, what attention_for_backward() kept; empty where nothing is.
+  /// Of one dimension, contiguous: the weights that attention_for_backward() kept; may be empty.
   TensorView<const Lse> kept;
 
   AttentionOutputView(TensorView<const T> o, TensorView<const Lse> l,
@@ -79,9 +79,9 @@ struct AttentionOutputView {
 /// The gradients of attention(query, key, value, options).
 ///
 /// @param grad_out [batch, num_heads, q_len, value_dim], the derivative of the loss with respect to
-/// out; any strides but in the innermost dimension, which is contiguous
-/// @param forward what attention_with_lse() or attention_for_backward() made of the same tensors
-/// and options, on the same instruction set
+/// out; the innermost dimension is contiguous, the others have any strides
+/// @param forward the result of attention_with_lse() or attention_for_backward() for the same
+/// tensors and options, on the same instruction set
 ///
 /// With dropout m (0, or 1 / (1 − probability)) and weights w = exp(score − lse) computed again:
 ///
@@ -91,20 +91,22 @@ struct AttentionOutputView {
 ///
 /// where grad_score is grad_masked times the derivative of score_mod and softcap. The gradient of
 /// the bias is grad_masked, summed over the dimensions in which the bias is repeated; that of an
-/// ALiBi slope is −Σ grad_masked · |kv_idx − q_idx| over its head, that of a sink −Σ exp(sink −
-/// lse) · grad_out · out over the rows of its head. An entry of relative_bias gets Σ grad_masked
-/// over the distances that it stands for; one of relative_vectors what the keys, or values, at
-/// these distances would, and value_table adds to grad_masked as values do.
+/// ALiBi slope is −Σ grad_masked · |kv_idx − q_idx| over its head; that of a sink is −Σ exp(sink −
+/// lse) · grad_out · out over the rows of its head; that of an entry of relative_bias is Σ
+/// grad_masked over the distances of that entry. An entry of relative_vectors gets the sum of the
+/// gradients of the keys, or of the values, at its distances, and value_table adds to grad_masked
+/// as values do.
 ///
-/// Keys that a query does not see exchange nothing with it and may hold NaN; a query that sees no
-/// key gets 0. What score_mod and masks capture receives no gradient.
+/// Keys that a query does not see have no effect on it, get no gradient from it and may hold NaN; a
+/// query that sees no key gets 0. Variables that score_mod and masks capture receive no gradient.
 ///
 /// Computed by the fused kernels of the processor, in memory linear in the lengths, with the same
-/// bits for any number of threads. Half-precision tensors are read as the floats they stand for,
-/// sums are floats, and only the gradients are rounded. A rounded out would cost them most of their
-/// digits: out + out_low is read, and where there is no out_low, or with Precision::kExact, out is
-/// computed again, as long as a forward pass takes. Where bfloat16 is multiplied as it is, weights
-/// and scale · grad_score are rounded too. Source: Dao et al., "FlashAttention", 2022, section 3.1.
+/// bits for any number of threads. Half-precision tensors are converted to float, sums are floats,
+/// and only the gradients are rounded. The rounding error of out would cost the gradients most of
+/// their digits: out + out_low is read, and where there is no out_low, or with Precision::kExact,
+/// out is computed again, which takes the time of a forward pass. Where bfloat16 is multiplied
+/// without conversion, weights and scale · grad_score are rounded too. Source: Dao et al.,
+/// "FlashAttention", 2022, section 3.1.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API AttentionGradients<float> attention_backward(FloatView grad_out, FloatView query,
                                                       FloatView key, FloatView value,
@@ -120,7 +122,8 @@ HEED_API AttentionGradients<double> attention_backward(DoubleView grad_out, Doub
                                                        DoubleView key, DoubleView value,
                                                        const AttentionOutputView<double>& forward,
                                                        const AttentionOptions64& options = {});
-/// Of other operands: does not compile, and says which there are.
+/// attention_backward() of any other operand types: does not compile; the error lists the types
+/// that do.
 template <class Grad, class Query, class Key, class Value, class Forward,
           class Real = detail::RealOf<Query>>
 requires detail::BackwardMisfit<Real, Grad, Query, Key, Value>
