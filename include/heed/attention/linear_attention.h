@@ -1,5 +1,5 @@
-/// Attention in time linear in the length: a state that every token updates takes the place of the
-/// softmax over all keys.
+/// Attention in time linear in the length: instead of a softmax over all keys, a state that every
+/// token updates.
 ///
 /// Sources: Katharopoulos et al., "Transformers are RNNs", 2020 (feature maps); Yang et al., "Gated
 /// Linear Attention Transformers", 2023; Schlag et al., "Linear Transformers Are Secretly Fast
@@ -16,8 +16,8 @@
 
 namespace heed { inline namespace v0 {
 
-/// What can be asked of linear_attention. Which of decay and beta are given says how the state S,
-/// [head_dim, value_dim], takes in token t:
+/// The options of linear_attention. decay and beta select the rule by which token t updates the
+/// state S, [head_dim, value_dim]:
 ///
 /// | rule | given | |
 /// |---|---|---|
@@ -27,12 +27,12 @@ namespace heed { inline namespace v0 {
 /// | gated delta | both | S ← exp(g) ∘ S, then as delta |
 template <class Real>
 struct BasicLinearAttentionOptions {
-  /// g, the logarithm of what is kept of each row of the state; broadcasts, aligned at the right,
-  /// to [batch, num_states, length, head_dim]: [batch, num_states, length, 1] is one number a
-  /// head. Any strides but in the innermost dimension, which is contiguous.
+  /// g, the logarithm of the factor on each row of the state; broadcasts, aligned at the right, to
+  /// [batch, num_states, length, head_dim]. [batch, num_states, length, 1] is one number per head.
+  /// The innermost dimension is contiguous, the others have any strides.
   std::optional<TensorView<const Real>> decay = std::nullopt;
-  /// β, how much of what the state had stored for the key is replaced; broadcasts to
-  /// [batch, num_states, length]. Any strides.
+  /// β, the share of the value stored for the key that is replaced; broadcasts to [batch,
+  /// num_states, length]. Any strides.
   std::optional<TensorView<const Real>> beta = std::nullopt;
   /// The state before the first token, [batch, num_states, head_dim, value_dim]; 0 when not
   /// given.
@@ -53,19 +53,19 @@ struct LinearAttentionOutput {
 
 /// out_t = scale · S_tᵀ q_t, where S_t is the state after token t.
 /// @param query [batch, num_heads, length, head_dim]
-/// @param key [batch, num_kv_heads, length, head_dim]; the delta rules want rows of length 1
+/// @param key [batch, num_kv_heads, length, head_dim]; the delta rules expect rows of norm 1
 /// @param value [batch, num_states, length, value_dim]
-/// num_heads is a multiple of num_kv_heads, and so is num_states: each head of values has a state,
-/// and key head s / (num_states / num_kv_heads) writes to state s. Of num_heads and num_states the
-/// larger is a multiple of the other and counts the heads of the output: head h reads state
-/// h / (out_heads / num_states) by query head h / (out_heads / num_heads). Models have as many
-/// heads of values as of keys, or, as Qwen3-Next, a multiple. Any strides but in the innermost
-/// dimension, which is contiguous; any extent may be 0.
+/// num_heads and num_states are multiples of num_kv_heads. Each head of values has a state, and key
+/// head s / (num_states / num_kv_heads) writes to state s. The larger of num_heads and num_states
+/// is a multiple of the other and is the number of heads of the output, out_heads: head h reads
+/// state h / (out_heads / num_states) by query head h / (out_heads / num_heads). Models have as
+/// many heads of values as of keys or, as Qwen3-Next, a multiple. The innermost dimension is
+/// contiguous, the others have any strides; any extent may be 0.
 ///
-/// Tokens may come in one call or in many, each continuing from the other's state: the bits are the
-/// same, whatever the number of threads. Time is proportional to length · out_heads · head_dim ·
-/// value_dim, memory beside the result to a state a thread. Half-precision tensors are read as the
-/// floats they stand for. Double tensors are computed by the reference.
+/// Tokens may come in one call or in many, each of which continues from the state of the one
+/// before: the bits are the same, for any number of threads. Time is proportional to length ·
+/// out_heads · head_dim · value_dim; memory beyond the result is one state per thread.
+/// Half-precision tensors are converted to float. Double tensors are computed by the reference.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API LinearAttentionOutput<float> linear_attention(FloatView query, FloatView key,
                                                        FloatView value,
@@ -80,8 +80,8 @@ HEED_API LinearAttentionOutput<double> linear_attention(
     DoubleView query, DoubleView key, DoubleView value,
     const LinearAttentionOptions64& options = {});
 
-/// The derivatives of a loss with respect to what linear_attention was given, each in the shape of
-/// the thing it belongs to.
+/// The derivatives of a loss with respect to the inputs of linear_attention, each in the shape of
+/// its input.
 template <class Real>
 struct LinearAttentionGradients {
   Tensor<Real> query;
@@ -89,15 +89,15 @@ struct LinearAttentionGradients {
   Tensor<Real> value;
   Tensor<Real> decay;  ///< empty without decay
   Tensor<Real> beta;   ///< empty without beta
-  Tensor<Real> state;  ///< of the state before the first token, given or not
+  Tensor<Real> state;  ///< of the state before the first token, even if it was not given
 };
 
-/// What a loss says about the results of linear_attention.
+/// The derivatives of a loss with respect to the results of linear_attention.
 template <class Real>
 struct LinearAttentionLoss {
   TensorView<const Real> grad_out;  ///< [batch, out_heads, length, value_dim]
-  /// [batch, num_states, head_dim, value_dim]: of the state after the last token; 0 when not
-  /// given
+  /// [batch, num_states, head_dim, value_dim]: with respect to the state after the last token; 0
+  /// when not given
   std::optional<TensorView<const Real>> grad_state = std::nullopt;
 };
 
@@ -110,8 +110,8 @@ struct LinearAttentionLoss {
 ///              grad_β = d · e,  grad_v = β d,  grad_k = β (D e − S d),  D ← D − β k ⊗ d
 ///     gated:   grad_g = Σ D ∘ exp(g) S,   D ← exp(g) ∘ D
 ///
-/// States are computed anew from one in every 32 that is kept: memory grows with length / 32 times
-/// a state. Plain loops, heads in parallel.
+/// One state in every 32 is kept and the others are computed again: memory is length / 32 states.
+/// Plain loops, heads in parallel.
 /// @throws InvalidArgument when shapes or options do not fit, before anything is computed.
 HEED_API LinearAttentionGradients<float> linear_attention_backward(
     const LinearAttentionLoss<float>& loss, FloatView query, FloatView key, FloatView value,
@@ -120,7 +120,7 @@ HEED_API LinearAttentionGradients<double> linear_attention_backward(
     const LinearAttentionLoss<double>& loss, DoubleView query, DoubleView key, DoubleView value,
     const LinearAttentionOptions64& options = {});
 
-/// φ in feature_map_attention: what makes similarities of queries and keys that are never negative.
+/// The feature map φ of feature_map_attention. Features are not negative, so similarities are not.
 enum class FeatureMap : std::uint8_t {
   kEluPlusOne,  ///< x + 1 for x > 0, exp(x) otherwise
   kRelu,        ///< max(x, 0)
@@ -130,7 +130,7 @@ struct FeatureMapOptions {
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
   /// A query sees no later key; there must be as many queries as keys.
   bool causal = false;
-  /// Whether the weights of a query are divided by their sum.
+  /// True if the weights of a query are divided by their sum.
   bool normalized = true;
 };
 
@@ -138,9 +138,9 @@ struct FeatureMapOptions {
 ///
 ///     out_q = Σ_k φ(q) · φ(k) v_k / Σ_k φ(q) · φ(k)
 ///
-/// in time linear in the lengths, for Σ φ(k) ⊗ v_k and Σ φ(k) are computed once for all queries or,
-/// causal, token by token. A query whose weights sum to 0 (with ReLU that happens) gets 0 if they
-/// are to be normalised.
+/// Time is linear in the lengths: Σ φ(k) ⊗ v_k and Σ φ(k) are computed once for all queries or, if
+/// causal, token by token. A query whose weights sum to 0, which happens with ReLU, gets 0 if
+/// weights are normalised.
 /// @param query [batch, num_heads, q_len, head_dim]
 /// @param key [batch, num_kv_heads, kv_len, head_dim]
 /// @param value [batch, num_kv_heads, kv_len, value_dim]; heads and strides as in linear_attention
@@ -151,8 +151,8 @@ HEED_API Tensor<float> feature_map_attention(FloatView query, FloatView key, Flo
 HEED_API Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,
                                               const FeatureMapOptions& options = {});
 
-/// The derivatives of a loss with respect to what feature_map_attention was given, each of the
-/// shape of what it belongs to.
+/// The derivatives of a loss with respect to the inputs of feature_map_attention, each in the shape
+/// of its input.
 template <class Real>
 struct FeatureMapGradients {
   Tensor<Real> query;
@@ -168,8 +168,9 @@ struct FeatureMapGradients {
 ///     grad_q = (S · grad_out − Z (grad_out · out)) / w ∘ φ′(q)
 ///     grad_k = (D · v + C) ∘ φ′(k),   grad_v = Dᵀ φ(k)
 ///
-/// (without C and Z where weights are not normalised). A query whose weights sum to 0 gives and
-/// gets none. In time linear in the lengths, by plain loops, heads in parallel.
+/// C and Z are absent where weights are not normalised. A query whose weights sum to 0 gets no
+/// gradient and adds none to keys and values. Time is linear in the lengths; plain loops, heads in
+/// parallel.
 /// @throws InvalidArgument when shapes do not fit, before anything is computed.
 HEED_API FeatureMapGradients<float> feature_map_attention_backward(
     FloatView grad_out, FloatView query, FloatView key, FloatView value,

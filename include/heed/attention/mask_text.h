@@ -1,4 +1,4 @@
-/// Masks read from text.
+/// Parses masks from text.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace heed { inline namespace v0 {
 
-/// The mask that a text names, in the words of Mask::description():
+/// The mask that a text describes, in the syntax of Mask::description():
 ///
 ///     mask      = all { "|" all }
 ///     all       = one { "&" one }
@@ -18,23 +18,24 @@ namespace heed { inline namespace v0 {
 ///     alignment = "square" | "top_left" | "bottom_right" | "bottom_right" "(" numbers ")"
 ///               | "offset" "(" number ")"
 ///
-/// so that & binds tighter than |, and spaces mean nothing between words. The names and their
-/// arguments are those of the functions of heed/attention/mask.h, which an alignment may follow:
+/// & binds tighter than |, and spaces between words have no meaning. The names and their
+/// arguments are those of the functions of heed/attention/mask.h; an alignment may follow the
+/// arguments:
 /// "causal", "sliding_window(4, unbounded, bottom_right)", "prefix(3)", "global_tokens(16)",
 /// "strided(8)", "columns(8)", "dilated(4, 2)", "longformer(64, 2)", "sparse_transformer(8)",
 /// "block_window(1, 1, 64)", "random_blocks(count, block, seed)" and "random_blocks(…, past)",
 /// "bigbird(block, window, global, random, seed)", "streaming(4, 1024)", "tree(-1, 0, 0)",
 /// "documents(0, 3, 7)", "key_lengths(9, 4)", "rows(0:2, 1:3)".
 ///
-/// parse_mask(m.description()) shows what m shows and has its description, for every mask made of
-/// numbers; what is made of a tensor, a layout of blocks or a function has no text that says it
-/// all.
-/// @throws InvalidArgument with the text and a caret below the character where it goes wrong. It
-/// may hold a mebibyte, 1000 named masks and parentheses 64 deep.
+/// parse_mask(m.description()) is equal to m and has its description, for every mask made of
+/// numbers. A mask made of a tensor, a layout of blocks or a function cannot be written as text.
+/// @throws InvalidArgument with the text and a caret below the first wrong character. The text may
+/// have up to a mebibyte, 1000 named masks and 64 nested parentheses.
 HEED_API Mask parse_mask(std::string_view text);
 
-/// One mask as parse_mask() reads it, for help texts: "sliding_window", "(LEFT, RIGHT)", and which
-/// keys a query then sees. An alignment may follow the arguments of those that depend on positions.
+/// The syntax of one mask, for help texts: its name, "sliding_window", its arguments, "(LEFT,
+/// RIGHT)", and the keys that a query sees. An alignment may follow the arguments of masks that
+/// depend on positions.
 struct MaskSyntax {
   std::string_view name;
   std::string_view arguments;

@@ -1,4 +1,4 @@
-/// The softmax of one row over keys that come one after the other, or in parts.
+/// The softmax of one row, computed over keys one after the other or in parts.
 #pragma once
 
 #include <algorithm>
@@ -25,48 +25,47 @@ namespace detail {
 ///
 ///     largest = m,   sum = Σ exp(score − m),   out = Σ exp(score − m) · value
 ///
-/// add() and merge() are commutative and associative within rounding. What has seen no key changes
-/// no bit of another, and takes over the bits of another.
+/// add() and merge() are commutative and associative within rounding. Merging an empty softmax
+/// changes no bit; merging into an empty one copies the bits.
 ///
-/// A key with a score of −∞ is hidden: its value may be NaN. A score of +∞ outweighs all that are
-/// finite, several share equally, and lse is +∞. A score of NaN makes all of the row NaN.
+/// A key with a score of −∞ is hidden: its value may be NaN. A score of +∞ outweighs all finite
+/// ones, several of them share equally, and lse is +∞. A score of NaN makes the whole row NaN.
 ///
 /// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 template <class Real>
 struct OnlineSoftmax {
   Real largest = -std::numeric_limits<Real>::infinity();
-  Real sum = 0;           ///< at least 1 once a key was seen
+  Real sum = 0;           ///< at least 1 once a key was added
   std::vector<Real> out;  ///< [value_dim]
 
   explicit OnlineSoftmax(std::size_t value_dim) : out(value_dim, Real{0}) {}
 
-  /// Whether no key was seen.
+  /// True if no key was added.
   bool is_empty() const { return largest == -std::numeric_limits<Real>::infinity(); }
 
-  /// Forgets the keys.
+  /// Removes all keys.
   void clear() {
     largest = -std::numeric_limits<Real>::infinity();
     sum = 0;
     std::fill(out.begin(), out.end(), Real{0});
   }
 
-  /// Sees one more key. The lse and the result of another softmax are the score and the value of a
-  /// key that stands for all of its keys.
+  /// Adds one key. To add another softmax, pass its lse as the score and its result as the value.
   /// @throws InvalidArgument unless the value has value_dim elements.
   void add(Real score, std::span<const Real> value) {
     check("OnlineSoftmax::add", value.size());
     add(score, 1, value.data());
   }
 
-  /// Sees the keys that `other` saw.
+  /// Adds the keys of `other`.
   /// @throws InvalidArgument unless the other's value_dim is the same.
   void merge(const OnlineSoftmax& other) {
     check("OnlineSoftmax::merge", other.out.size());
     add(other.largest, other.sum, other.out.data());
   }
 
-  /// Writes out / sum, zeros where no key was seen, into `result` and returns lse = log Σ
-  /// exp(score), the natural logarithm, −∞ where no key was seen.
+  /// Writes out / sum, or zeros where no key was added, into `result` and returns the natural
+  /// logarithm lse = log Σ exp(score), −∞ where no key was added.
   /// @throws InvalidArgument unless the result has value_dim elements.
   Real normalise(std::span<Real> result) const {
     check("OnlineSoftmax::normalise", result.size());
@@ -75,7 +74,7 @@ struct OnlineSoftmax {
   }
 
  private:
-  // Sees keys whose largest score, sum and out these are.
+  // Adds keys whose largest score, sum and out are given.
   void add(Real other_largest, Real other_sum, const Real* other_out) {
     if (other_largest == -std::numeric_limits<Real>::infinity()) return;
     const bool is_first = is_empty();

@@ -1,5 +1,5 @@
-// What functions of query, key and value say, at compile time, to operands that none of them takes:
-// one sentence, where compilers would list all overloads.
+// Compile-time checks of query, key and value. For operands that no overload takes, the compiler
+// prints one sentence instead of a list of all overloads.
 #pragma once
 
 #include <concepts>
@@ -20,11 +20,11 @@ concept Half = std::same_as<T, Float16> || std::same_as<T, BFloat16>;
 template <class T>
 concept AttentionElement = std::same_as<T, float> || std::same_as<T, double> || Half<T>;
 
-// The type of the options that go with such a query.
+// The real type of the options for this query: double for double, float otherwise.
 template <TensorLike Query>
 using RealOf = std::conditional_t<std::same_as<ElementOf<Query>, double>, double, float>;
 
-// Has a gradient, as variables have.
+// True for types with a gradient, as variables have.
 template <class T>
 concept Recorded = requires(const T& object) {
   object.requires_grad();
@@ -35,8 +35,8 @@ inline constexpr bool kOneType = AttentionElement<ElementOf<First>> &&
                                  !(Recorded<First> || ... || Recorded<Others>)&&(
                                      std::same_as<ElementOf<First>, ElementOf<Others>> && ...);
 
-// What attention() takes: tensors of one type, or keys and values in half precision for queries in
-// float.
+// True for the operands of attention(): tensors of one type, or keys and values in half precision
+// for queries in float.
 template <class Query, class Key, class Value>
 inline constexpr bool kAreOperands = kOneType<Query, Key, Value> ||
                                      (kOneType<Key, Value> && Half<ElementOf<Key>> &&
@@ -45,12 +45,12 @@ inline constexpr bool kAreOperands = kOneType<Query, Key, Value> ||
 template <class... T>
 concept TensorsLike = (TensorLike<T> && ...);
 
-// Three tensors that are no operands, or are none of these options.
+// Three tensors that are no operands of attention(), or with options of another type.
 template <class Real, class Query, class Key, class Value>
 concept Misfit = TensorsLike<Query, Key, Value> &&
     !(kAreOperands<Query, Key, Value> && std::same_as<Real, RealOf<Query>>);
 
-// The same for backward, and for packed sequences.
+// Misfit for the backward pass; below, for packed sequences.
 template <class Real, class Grad, class Query, class Key, class Value>
 concept BackwardMisfit = TensorsLike<Grad, Query, Key, Value> &&
     !(kOneType<Query, Key, Value, Grad> && std::same_as<Real, RealOf<Query>>);
@@ -59,11 +59,11 @@ template <class Query, class Key, class Value>
 concept PackedMisfit = TensorsLike<Query, Key, Value> &&
     !(kOneType<Query, Key, Value> && std::same_as<RealOf<Query>, float>);
 
-// The type of a result that is never computed: the query's, so that nothing else is complained of.
+// The type of a result that is never computed: the query's, so that no other error is printed.
 template <class Query>
 using Refused = std::conditional_t<AttentionElement<ElementOf<Query>>, ElementOf<Query>, float>;
 
-// What each function of the name says of a misfit.
+// The error that every function prints for a misfit.
 template <class Real, class Query, class Key, class Value>
 constexpr void refuse_operands() {
   constexpr bool kRecorded = Recorded<Query> || Recorded<Key> || Recorded<Value>;

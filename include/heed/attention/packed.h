@@ -1,4 +1,4 @@
-/// Attention of several sequences of different lengths that lie one behind the other in one tensor.
+/// Attention of sequences of different lengths that follow each other in one tensor.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace heed { inline namespace v0 {
 
-/// Where the sequences of a packed batch begin and end: sequence i is the rows cu_seqlens[i] ≤ t <
+/// The boundaries of the sequences of a packed batch: sequence i is the rows cu_seqlens[i] ≤ t <
 /// cu_seqlens[i + 1], and the last boundary is the number of rows.
 struct PackedSequences {
   std::span<const std::int64_t> query;  ///< boundaries in the query
-  std::span<const std::int64_t> key;    ///< boundaries in key and value; as many
+  std::span<const std::int64_t> key;    ///< boundaries in key and value; as many as in query
 };
 
-/// attention() of each sequence for itself: the same bits as if it were called with sequence i
-/// alone, as entry i of a batch. Positions start at 0 (at query_offset) in every sequence, masks
-/// are made for each length (causal_bottom_right() aligns each sequence's end), and a bias or a
-/// mask given as a tensor must broadcast to every sequence's [batch, num_heads, q_len, kv_len].
+/// attention() of each sequence, with the same bits as attention() of sequence i alone as entry i
+/// of a batch. Positions start at 0 (at query_offset) in every sequence, masks are made for each
+/// length (causal_bottom_right() aligns each sequence's end), and a bias or a mask given as a
+/// tensor must broadcast to every sequence's [batch, num_heads, q_len, kv_len].
 ///
 /// @param query [total_q_len, num_heads, head_dim]
 /// @param key [total_kv_len, num_kv_heads, head_dim]
@@ -39,7 +39,8 @@ HEED_API Tensor<Float16> attention_packed(Float16View query, Float16View key, Fl
 HEED_API Tensor<BFloat16> attention_packed(BFloat16View query, BFloat16View key, BFloat16View value,
                                            const PackedSequences& sequences,
                                            const AttentionOptions& options = {});
-/// Of other operands: does not compile, and says which there are.
+/// attention_packed() of any other operand types: does not compile; the error lists the types that
+/// do.
 template <class Query, class Key, class Value>
 requires detail::PackedMisfit<Query, Key, Value>
 auto attention_packed(const Query&, const Key&, const Value&, const PackedSequences&,
@@ -50,23 +51,25 @@ auto attention_packed(const Query&, const Key&, const Value&, const PackedSequen
   return Tensor<detail::Refused<Query>>();
 }
 
-/// The same with lse [num_heads, total_q_len].
+/// attention_packed() with lse [num_heads, total_q_len].
+/// @throws InvalidArgument as attention_packed() does.
 HEED_API AttentionOutput<float> attention_packed_with_lse(FloatView query, FloatView key,
                                                           FloatView value,
                                                           const PackedSequences& sequences,
                                                           const AttentionOptions& options = {});
 
-/// The gradients of attention_packed(): those of each sequence have the bits that
-/// attention_backward() of it alone gives. The gradients of what the sequences share, ALiBi slopes,
-/// bias and sinks, are these of the single sequences, added in their order in float.
+/// The gradients of attention_packed(). Those of each sequence have the bits of
+/// attention_backward() for this sequence alone. The gradients of options that the sequences share,
+/// ALiBi slopes, bias and sinks, are summed over the sequences, in order and in float.
 ///
 /// @param grad_out [total_q_len, num_heads, value_dim], the derivative of the loss with respect to
-/// out; any strides but in the innermost dimension, which is contiguous
-/// @param forward what attention_packed_with_lse() made of the same tensors, sequences and options
+/// out; the innermost dimension is contiguous, the others have any strides
+/// @param forward the result of attention_packed_with_lse() for the same tensors, sequences and
+/// options
 ///
-/// The threads take work from all sequences together. With a bias, sequences come one after the
-/// other: each has a gradient of the bias before it is added, for which there is memory once.
-/// Memory is linear in the lengths and in the size of the bias.
+/// Threads process all sequences together. With a bias, sequences are processed one after the
+/// other, because each first needs a gradient of the bias of its own, for which memory is allocated
+/// once. Memory is linear in the lengths and in the size of the bias.
 /// @throws InvalidArgument when boundaries, shapes or options do not fit, before anything is
 /// computed.
 HEED_API AttentionGradients<float> attention_packed_backward(

@@ -1,4 +1,4 @@
-/// What attention will do for given shapes and options, before it does it.
+/// Plans: how attention will compute given shapes and options.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,7 @@
 
 namespace heed { inline namespace v0 {
 
-/// The shapes and layout of query, key and value: everything but the numbers.
+/// The shapes, types and layout of query, key and value.
 struct AttentionShapes {
   std::int64_t batch = 1;
   std::int64_t num_heads = 1;
@@ -29,10 +29,10 @@ struct AttentionShapes {
   std::int64_t head_dim = 0;
   std::int64_t value_dim = 0;
   DataType dtype = DataType::kFloat32;  ///< of the query
-  /// The distance, in elements, from one key to the next; 0: they follow each other without gaps.
+  /// The distance, in elements, from one key to the next; 0: keys are contiguous.
   std::int64_t key_stride = 0;
   std::int64_t value_stride = 0;
-  /// The types of keys and values where they are not that of the query, which is then float32.
+  /// The types of keys and values if they are not the query's, which is then float32.
   std::optional<DataType> key_dtype = std::nullopt;
   std::optional<DataType> value_dtype = std::nullopt;
 
@@ -40,80 +40,81 @@ struct AttentionShapes {
   DataType type_of_values() const noexcept { return value_dtype.value_or(dtype); }
 };
 
-/// Where a planned computation writes.
+/// The memory that a planned computation writes to.
 template <class T>
 struct AttentionBuffers {
   using Lse = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
   TensorView<T> out;             ///< [batch, num_heads, q_len, value_dim]
-  TensorView<Lse> lse = {};      ///< [batch, num_heads, q_len], or empty: not wanted
-  TensorView<Lse> lse_low = {};  ///< the same; what lse lacks: see AttentionOutput
-  TensorView<T> out_low = {};    ///< in the shape of out, or empty; what out lacks
-  /// [kept_size()] without gaps, 64-byte aligned, or empty: what attention_for_backward() keeps.
+  TensorView<Lse> lse = {};      ///< [batch, num_heads, q_len], or empty: not written
+  TensorView<Lse> lse_low = {};  ///< [batch, num_heads, q_len], or empty: see AttentionOutput
+  TensorView<T> out_low = {};    ///< in the shape of out, or empty: see AttentionOutput
+  /// [kept_size()], contiguous and 64-byte aligned, or empty: see attention_for_backward().
   TensorView<Lse> kept = {};
   std::span<std::byte> workspace = {};  ///< at least workspace_bytes(), or empty: allocated
 };
 
-/// How much of the score matrix is computed.
+/// Tiles of the score matrix, and how many of them are computed.
 struct TileCounts {
   std::int64_t total = 0;    ///< tiles of the matrix, over every batch entry and head
-  std::int64_t skipped = 0;  ///< tiles that no query sees any key of: never touched
-  std::int64_t mixed = 0;    ///< tiles that some query does not see all keys of
+  std::int64_t skipped = 0;  ///< tiles without a visible pair of query and key: not computed
+  std::int64_t mixed = 0;    ///< tiles with visible and hidden pairs
 };
 
-/// A decision how to compute attention, made once and run as often as wanted. Plans are values that
-/// never change: copying one is cheap, and any number of threads may run one at once.
+/// The decision how to compute attention for given shapes and options, made once and run any number
+/// of times. Plans are immutable values: copying one is cheap, and any number of threads may run
+/// one at the same time.
 ///
-///     const heed::AttentionPlan plan = heed::plan({.num_heads = 8, .num_kv_heads = 8, .q_len =
-///     512,
-///                                                  .kv_len = 512, .head_dim = 64,
-///                                                  .value_dim = 64}, {.mask = heed::causal()});
+///     const heed::AttentionShapes shapes{.num_heads = 8, .num_kv_heads = 8, .q_len = 512,
+///                                        .kv_len = 512, .head_dim = 64, .value_dim = 64};
+///     const heed::AttentionPlan plan = heed::plan(shapes, {.mask = heed::causal()});
 ///     std::cout << plan;
 ///     const heed::Tensor<float> out = plan.run(query, key, value);
 ///
-/// What the options refer to (bias, sinks, tensors of a mask given as views) must outlive the plan.
+/// The tensors that the options refer to (bias, sinks, views in masks) must outlive the plan.
 class HEED_API AttentionPlan {
  public:
   const AttentionShapes& shapes() const noexcept;
   /// The instruction set of the kernels, e.g. "AVX512", or "reference" for plain loops.
   std::string target() const;
-  /// Rows a register-blocked panel holds: queries times the heads that share a key head.
+  /// Rows of a register-blocked panel: queries times the heads that share a key head.
   std::int64_t panel_rows() const noexcept;
   /// Panels that share one pass over a tile of keys.
   std::int64_t panels_per_block() const noexcept;
   /// Keys of a tile.
   std::int64_t tile_keys() const noexcept;
-  /// Whether keys (values) are first copied, a tile at a time, to contiguous rows of the numbers
-  /// that are computed with.
+  /// True if keys (values) are first copied, one tile at a time, to contiguous rows in the type
+  /// that the kernels compute with.
   bool stages_keys() const noexcept;
   bool stages_values() const noexcept;
-  /// Threads that take part, fewer when fewer are available as it runs.
+  /// Threads that take part; fewer if fewer are available at run time.
   int num_threads() const noexcept;
-  /// Whether threads share the keys of a row, because there are fewer panels of rows than threads.
+  /// True if threads share the keys of a row, because there are fewer panels of rows than threads.
   bool splits_keys() const noexcept;
-  /// Memory a run needs beside its arguments and its result.
+  /// Memory that run() needs beyond its arguments and its result, in bytes.
   std::size_t workspace_bytes() const;
-  /// Memory that run_backward() needs beside its arguments and its result, and attention_weights()
-  /// for the same shapes and options.
+  /// Memory that run_backward(), and attention_weights() for the same shapes and options, need
+  /// beyond their arguments and results, in bytes.
   std::size_t backward_workspace_bytes() const;
   std::size_t weights_workspace_bytes() const;
-  /// How many numbers attention_for_backward() keeps of such tensors; 0: none.
+  /// The number of weights that attention_for_backward() keeps for these shapes; 0: none.
   std::int64_t kept_size() const;
-  /// Counted anew with each call, in time linear in the query's length; and in the number of tiles
-  /// where the mask is more than an interval of keys for each query.
+  /// Counts the tiles, in time linear in the query's length or, where the mask is more than an
+  /// interval of keys for each query, in the number of tiles.
   TileCounts tiles() const;
-  /// All of the above with its reasons, in a few lines.
+  /// All of the above with the reasons, in a few lines of text.
   std::string to_string() const;
 
-  /// Attention of tensors whose shapes and type are those planned for.
-  /// @throws InvalidArgument when they are not, before anything is computed.
+  /// attention() of tensors with the planned shapes and types.
+  /// @throws InvalidArgument when they have others, before anything is computed.
   Tensor<float> run(FloatView query, FloatView key, FloatView value) const;
   Tensor<Float16> run(Float16View query, Float16View key, Float16View value) const;
   Tensor<BFloat16> run(BFloat16View query, BFloat16View key, BFloat16View value) const;
   Tensor<double> run(DoubleView query, DoubleView key, DoubleView value) const;
 
-  /// The same into the caller's memory: with a workspace, nothing is allocated unless every score
-  /// of a row is beyond ±10⁵.
+  /// run() into the caller's memory. With a workspace it allocates nothing, unless every score of a
+  /// row is beyond ±10⁵.
+  /// @throws InvalidArgument as run() does, and when a buffer does not fit.
   void run_into(const AttentionBuffers<float>& buffers, FloatView query, FloatView key,
                 FloatView value) const;
   void run_into(const AttentionBuffers<Float16>& buffers, Float16View query, Float16View key,
@@ -123,11 +124,12 @@ class HEED_API AttentionPlan {
   void run_into(const AttentionBuffers<double>& buffers, DoubleView query, DoubleView key,
                 DoubleView value) const;
 
-  /// The gradients: attention_backward() of such tensors, of the result `forward` of attention with
-  /// lse. `workspace` has at least backward_workspace_bytes(), or is empty: allocated. In half
-  /// precision without out_low the output is computed again, in floats of its own.
-  /// @throws InvalidArgument when the tensors are not those planned for, before anything is
-  /// computed.
+  /// attention_backward() of tensors with the planned shapes and types.
+  /// @param forward the result of attention with lse
+  /// @param workspace at least backward_workspace_bytes(), or empty: allocated. In half precision
+  /// without out_low the output is computed again, in float memory that is allocated.
+  /// @throws InvalidArgument when the tensors do not have the planned shapes and types, before
+  /// anything is computed.
   AttentionGradients<float> run_backward(FloatView grad_out, FloatView query, FloatView key,
                                          FloatView value, const AttentionOutputView<float>& forward,
                                          std::span<std::byte> workspace = {}) const;
@@ -155,12 +157,12 @@ class HEED_API AttentionPlan {
   std::shared_ptr<const Decision> decision_;
 };
 
-/// Plans attention for these shapes; attention() does so for every call.
+/// Plans attention for these shapes; attention() calls it every time.
 /// @throws InvalidArgument when shapes and options do not fit, or dtype is kFloat64: that takes
 /// AttentionOptions64.
 HEED_API AttentionPlan plan(const AttentionShapes& shapes, const AttentionOptions& options = {});
 
-/// What plan(shapes, AttentionOptions64{…}) calls.
+/// The implementation of plan(shapes, AttentionOptions64{…}).
 /// @throws InvalidArgument when shapes and options do not fit, or dtype is not kFloat64.
 HEED_API AttentionPlan plan_in_double(const AttentionShapes& shapes,
                                       const AttentionOptions64& options);

@@ -1,4 +1,4 @@
-/// Position encodings: what tells attention, which sees a set, where in the sequence a token is.
+/// Position encodings: they give tokens a position in the sequence, which attention alone ignores.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace heed { inline namespace v0 {
 ///
 /// Returns [max_len, d_model], computed in double and rounded to T (float or double).
 /// @throws InvalidArgument when a size is negative or d_model is odd. Each frequency takes a pair
-/// of dimensions: moving by k positions rotates the pair by a fixed angle, which is what makes
-/// relative positions linear in the encoding, and a sine without its cosine cannot be rotated.
+/// of dimensions, sine and cosine: moving by k positions rotates the pair by a fixed angle, so that
+/// relative positions are linear in the encoding.
 template <class T = float>
 HEED_API Tensor<T> sinusoidal_encoding(std::int64_t max_len, std::int64_t d_model);
 
-/// A table to be learned, [max_len, d_model], that starts normal with mean 0 and the given standard
-/// deviation: max_len · d_model parameters. T is float or double.
+/// A learnable table, [max_len, d_model], initialised with normal numbers of mean 0 and the given
+/// standard deviation: max_len · d_model parameters. T is float or double.
 /// @throws InvalidArgument when a size or `std` is negative.
 template <class T = float>
 HEED_API Tensor<T> learned_encoding(TorchGenerator& generator, std::int64_t max_len,
@@ -39,7 +39,7 @@ HEED_API Tensor<double> add_positions(TensorView<const double> x, TensorView<con
 
 /// The usual slopes of ALiBi (AttentionOptions::alibi_slopes), [num_heads]: 2^(−8i / n) for
 /// i = 1 … n where n, the number of heads, is a power of two; otherwise those of the next smaller
-/// power of two, then every second one of twice as many. T is float or double.
+/// power of two, followed by every second one of twice as many. T is float or double.
 /// Source: Press et al., "Train Short, Test Long", 2022, section 3 and the authors' code.
 /// @throws InvalidArgument when num_heads is negative.
 template <class T = float>

@@ -1,4 +1,4 @@
-/// Where the queries of a call stand in their sequences.
+/// The positions of a call's queries in their sequences.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace heed { inline namespace v0 {
 
-/// The position of query 0 in its sequence: the same in every batch entry, or one for each, as
-/// where caches are filled to different lengths. Query q stands at position q + offset[batch]. A
-/// value; copies share what it is made of.
+/// The position of query 0 in its sequence: one number for all batch entries, or one for each, for
+/// caches that are filled to different lengths. Query q is at position q + offset[batch]. A value;
+/// copies share their state.
 ///
 ///     options.query_offset = 17;
-///     options.query_offset = std::vector<std::int64_t>{17, 5, 0};  // of three batch entries
+///     options.query_offset = std::vector<std::int64_t>{17, 5, 0};  // three batch entries
 class QueryOffset {
  public:
   QueryOffset(std::int64_t of_all = 0) noexcept  // NOLINT(google-explicit-constructor)
@@ -29,14 +29,14 @@ class QueryOffset {
     return of_each_ == nullptr ? of_all_ : (*of_each_)[static_cast<std::size_t>(batch)];
   }
 
-  /// Whether every batch entry has a number of its own.
+  /// True if every batch entry has its own number.
   bool is_per_entry() const noexcept { return of_each_ != nullptr; }
-  /// These numbers; a single one where it is the same in every entry.
+  /// The numbers of all batch entries, or the single one that all share.
   std::span<const std::int64_t> values() const noexcept {
     return of_each_ == nullptr ? std::span(&of_all_, 1) : std::span(*of_each_);
   }
 
-  /// All positions are moved on by so many.
+  /// Adds `distance` to all positions.
   QueryOffset& operator+=(std::int64_t distance) {
     if (of_each_ == nullptr) {
       of_all_ += distance;

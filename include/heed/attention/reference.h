@@ -1,5 +1,5 @@
-/// The textbook version of attention, in plain loops: the specification the fast kernels are tested
-/// against, and the place where every intermediate can be seen.
+/// The textbook version of attention, in plain loops: the specification that the fast kernels are
+/// tested against. It can return every intermediate result.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace heed { inline namespace v0 { namespace reference {
 
-/// The steps whose results can be asked for; combine with |. Each is [batch, num_heads, q_len,
+/// The steps whose results can be kept; combine them with |. Each is [batch, num_heads, q_len,
 /// kv_len].
 enum class Keep : std::uint32_t {
   kNothing = 0,
@@ -26,7 +26,7 @@ enum class Keep : std::uint32_t {
   kModified = 4,  ///< after score_mod and bias
   kMasked = 8,    ///< after the mask: −infinity where a key is not visible
   kWeights = 16,  ///< after the softmax
-  kDropped = 32,  ///< after dropout: what the values are multiplied by
+  kDropped = 32,  ///< after dropout: the factors of the values
   kEverything = 63,
 };
 constexpr Keep operator|(Keep a, Keep b) {
@@ -36,9 +36,9 @@ constexpr bool has(Keep kept, Keep step) {
   return (static_cast<std::uint32_t>(kept) & static_cast<std::uint32_t>(step)) != 0;
 }
 
-/// What attention computed. The steps that were not asked for are empty; memory is linear in the
-/// lengths without them. A masked score is computed only when it is kept, and then never influences
-/// anything.
+/// The results of attention. Steps that were not to be kept are empty; without them memory is
+/// linear in the lengths. A masked score is computed only when it is kept, and never influences a
+/// result.
 template <class Real>
 struct Result {
   Tensor<Real> out;  ///< [batch, num_heads, q_len, value_dim]
@@ -52,32 +52,34 @@ struct Result {
   Tensor<Real> dropped;
 };
 
-/// Attention as heed::attention defines it: the same shapes, options and errors.
+/// heed::attention by its definition: the same shapes, options and errors.
 HEED_API Result<float> attention(FloatView query, FloatView key, FloatView value,
                                  const AttentionOptions& options = {}, Keep keep = Keep::kNothing);
 HEED_API Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
                                   const AttentionOptions64& options = {},
                                   Keep keep = Keep::kNothing);
-/// The same, weights rounded to bfloat16 before values are multiplied by them (Precision::kFast),
-/// the result not; or as the floats they stand for (kExact).
+/// attention() of bfloat16. With Precision::kFast weights are rounded to bfloat16 before they are
+/// multiplied by values, the result is not; with kExact all is computed in float.
 HEED_API Result<float> attention(BFloat16View query, BFloat16View key, BFloat16View value,
                                  const AttentionOptions& options = {}, Keep keep = Keep::kNothing);
 
-/// Attention in which functions see, and change, whole matrices [batch, num_heads, q_len, kv_len]
-/// at once: ONNX's operator FlexAttention.
+/// The options of attention with functions that change whole matrices [batch, num_heads, q_len,
+/// kv_len]: ONNX's operator FlexAttention.
 template <class Real>
 struct FlexOptions {
-  /// The scores, scale · query · key, before the softmax; −infinity hides a key, whose value may
-  /// then hold NaN.
+  /// Changes the scores, scale · query · key, before the softmax; −infinity hides a key, whose
+  /// value may then hold NaN.
   std::function<void(TensorView<Real> scores)> score_mod = {};
-  /// The weights, after the softmax.
+  /// Changes the weights after the softmax.
   std::function<void(TensorView<Real> weights)> prob_mod = {};
   std::optional<Real> scale = std::nullopt;  ///< 1/√head_dim when not given
 };
 
-/// prob_mod(softmax(score_mod(scale · query · keyᵀ))) · value, of the shapes that attention takes.
+/// prob_mod(softmax(score_mod(scale · query · keyᵀ))) · value, for the shapes that attention()
+/// takes.
 /// @return [batch, num_heads, q_len, value_dim]
-/// @throws InvalidArgument when shapes or the scale do not fit; and what the functions throw.
+/// @throws InvalidArgument when shapes or the scale do not fit; exceptions of the functions pass
+/// through.
 HEED_API Tensor<float> flex_attention(FloatView query, FloatView key, FloatView value,
                                       const FlexOptions<float>& options = {});
 HEED_API Tensor<double> flex_attention(DoubleView query, DoubleView key, DoubleView value,
@@ -86,8 +88,8 @@ HEED_API Tensor<double> flex_attention(DoubleView query, DoubleView key, DoubleV
 template <class Real>
 using Gradients = AttentionGradients<Real>;
 
-/// The chain rule through attention, given grad_out [batch, num_heads, q_len, value_dim], the
-/// derivative of the loss with respect to out:
+/// The gradients of attention() by the chain rule, given grad_out [batch, num_heads, q_len,
+/// value_dim], the derivative of the loss with respect to out:
 ///
 ///     grad_value  = droppedᵀ · grad_out
 ///     grad_weight = (grad_out · valueᵀ) ∘ dropped / weights
@@ -96,13 +98,14 @@ using Gradients = AttentionGradients<Real>;
 ///
 /// with grad_score = grad_masked through bias, score_mod and softcap. Keys that are not visible
 /// receive 0.
+/// @throws InvalidArgument as attention() does.
 HEED_API Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
                                              FloatView value, const AttentionOptions& options = {});
 HEED_API Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                               DoubleView value,
                                               const AttentionOptions64& options = {});
-/// The same with Precision::kFast: rounded to bfloat16 are weights and scale · grad_score before
-/// anything is multiplied by them. With kExact, as the floats they stand for.
+/// attention_backward() of bfloat16. With Precision::kFast weights and scale · grad_score are
+/// rounded to bfloat16 before they are multiplied; with kExact all is computed in float.
 HEED_API Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query,
                                              BFloat16View key, BFloat16View value,
                                              const AttentionOptions& options = {});
@@ -144,13 +147,14 @@ HEED_API AttentionDiagnostics attention_diagnostics(DoubleView query, DoubleView
                                                     const AttentionOptions64& options = {},
                                                     const DiagnosticsOptions& diagnostics = {});
 
-/// softmax(x)ᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x) over the last dimension, any rank from 1. An
-/// entry of −infinity gets 0, and a row of nothing else is all 0.
+/// softmax(x)ᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x) over the last dimension, for any rank from 1.
+/// An entry of −infinity gets 0, and a row of only −infinity is all 0.
+/// @throws InvalidArgument when the rank is 0.
 HEED_API Tensor<float> softmax(FloatView scores);
 HEED_API Tensor<double> softmax(DoubleView scores);
 
-/// exp(xᵢ) / Σⱼ exp(xⱼ): the formula as it stands in books, which overflows to NaN for large
-/// scores. Never use it.
+/// exp(xᵢ) / Σⱼ exp(xⱼ), the formula of textbooks, which overflows to NaN for large scores. For
+/// demonstration only.
 HEED_API Tensor<float> naive_softmax(FloatView scores);
 HEED_API Tensor<double> naive_softmax(DoubleView scores);
 

@@ -1,5 +1,5 @@
-/// Learned tables of relative positions: what a key is to a query depends on how far away it
-/// stands.
+/// Learned tables of relative positions: terms of scores and values that depend on the distance
+/// from query to key.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +11,33 @@
 
 namespace heed { inline namespace v0 {
 
-/// Which entry of a learned table belongs to a distance, kv_idx − q_idx in positions. A value.
+/// The map from a distance, kv_idx − q_idx in positions, to an entry of a learned table. A value.
 class HEED_API RelativeBuckets {
  public:
-  /// An entry for every distance from −max_distance to max_distance, 2 · max_distance + 1 of them;
-  /// keys further away count as the furthest ones. Source: Shaw et al., "Self-Attention with
+  /// One entry for every distance from −max_distance to max_distance, 2 · max_distance + 1 in all;
+  /// distances beyond are clipped. Source: Shaw et al., "Self-Attention with
   /// Relative Position Representations", 2018, section 3.2.
   /// @throws InvalidArgument when max_distance is negative or above 2²⁰.
   static RelativeBuckets clip(std::int64_t max_distance);
 
-  /// What T5 does: exact entries for near keys, then ever wider ones up to max_distance and beyond,
-  /// the width growing by the logarithm. Bidirectional halves the entries between keys before the
-  /// query (and at it) and those after it; causal (not bidirectional) keys after the query count as
-  /// distance 0. In the precision of transformers' T5, so that weights trained there fit.
-  /// Source: Raffel et al., "Exploring the Limits of Transfer Learning", 2020, section 2.1, and the
-  /// authors' code.
+  /// The buckets of T5: one entry per distance for near keys, then ever wider buckets, whose width
+  /// grows logarithmically, up to max_distance and beyond. If bidirectional, half of the entries
+  /// are for keys at or before the query, the other half for keys after it; otherwise keys after
+  /// the query count as distance 0. Computed in the precision of transformers' T5, so that weights
+  /// trained there fit. Source: Raffel et al., "Exploring the Limits of Transfer Learning", 2020,
+  /// section 2.1, and the authors' code.
   /// @throws InvalidArgument when num_buckets is below 2 (4 if bidirectional) or odd and
   /// bidirectional, or max_distance is not above the number of exact entries or above 2²⁰.
   static RelativeBuckets t5(std::int64_t num_buckets = 32, std::int64_t max_distance = 128,
                             bool bidirectional = true);
 
-  /// How many entries a table has.
+  /// The number of entries of a table.
   std::int64_t count() const noexcept { return count_; }
-  /// The entry of a distance, at least 0 and below count().
+  /// The entry of a distance, from 0 to count() − 1.
   std::int64_t operator()(std::int64_t distance) const noexcept;
-  /// Distances beyond ±reach() have the entries of ±reach().
+  /// Distances beyond ±reach() share the entries of ±reach().
   std::int64_t reach() const noexcept { return max_distance_; }
-  /// As a plan prints it: "clip(16)", "t5(32, 128)", "causal t5(32, 128)".
+  /// The text that a plan prints: "clip(16)", "t5(32, 128)", "causal t5(32, 128)".
   std::string description() const;
 
  private:
@@ -58,8 +58,8 @@ struct RelativeBias {
   RelativeBuckets buckets;
 };
 
-/// Vectors for distances, of Shaw et al., 2018, equations 3 and 4: as if every key and every value
-/// had one added, depending on how far from the query it stands:
+/// Learned vectors for distances (Shaw et al., 2018, equations 3 and 4), which are added to every
+/// key and every value as the query sees them:
 ///
 ///     score += scale · query · key_table[…, buckets(kv_idx − q_idx), :]
 ///     out += Σ weight · value_table[…, buckets(kv_idx − q_idx), :]
