@@ -1,9 +1,9 @@
-/// How fast each pair of dimensions of a rotary embedding turns, and how a trained model's
-/// frequencies are scaled for sequences longer than those that it has seen.
+/// The frequencies of rotary embeddings, and how a model's frequencies are scaled for sequences
+/// longer than those it was trained on.
 ///
 /// Below, d is rotary_dim, i = 0 … d/2 − 1 a pair, and f_i = 1 / base^(2i / d) its frequency
-/// without scaling, in radians per position. Parameters without a usual value are 0 and must be
-/// given: those of a model stand in its configuration.
+/// without scaling, in radians per position. Parameters that are 0 by default have no usual value
+/// and must be given; a model's configuration has them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LinearScaling {
   double factor = 0;  ///< at least 1
 };
 
-/// f_i of a greater base, for sequences longer than original_max_len:
+/// f_i of a greater base, for lengths above original_max_len:
 ///
 ///     base · (factor · n / original_max_len − (factor − 1))^(d / (d − 2)),
 ///     n = max(length, original_max_len)
@@ -35,7 +35,7 @@ struct DynamicNtkScaling {
   std::int64_t original_max_len = 0;
 };
 
-/// Fast pairs keep their frequency, slow ones are interpolated, and those between are mixed:
+/// Fast pairs keep their frequency, slow pairs are interpolated, and those between are mixed:
 ///
 ///     (1 − r_i) · f_i + r_i · f_i / factor,   r_i = (i − low) / (high − low), clamped to 0 … 1
 ///     low = max(⌊c(beta_fast)⌋, 0),   high = min(⌈c(beta_slow)⌉, d − 1)
@@ -54,14 +54,14 @@ struct YarnScaling {
   std::int64_t original_max_len = 0;
   double beta_fast = 32;
   double beta_slow = 1;  ///< less than beta_fast
-  bool truncate = true;  ///< whether c(n) is rounded; gpt-oss does without
-  std::optional<double> attention_factor = std::nullopt;  ///< in place of the equation's
+  bool truncate = true;  ///< true if c(n) is rounded, as above; false for gpt-oss
+  std::optional<double> attention_factor = std::nullopt;  ///< replaces the equation's
   std::optional<double> mscale = std::nullopt;
   std::optional<double> mscale_all_dim = std::nullopt;
 };
 
 /// A divisor for each pair, found by a search: f_i / long_factor[i] where length is greater than
-/// original_max_len, f_i / short_factor[i] otherwise. The attention factor of either is
+/// original_max_len, f_i / short_factor[i] otherwise. The attention factor is in both cases
 ///
 ///     √(1 + ln(factor) / ln(original_max_len))
 ///
@@ -74,10 +74,10 @@ struct LongRopeScaling {
   /// At least 1: a configuration's max_position_embeddings / original_max_position_embeddings. Not
   /// needed with attention_factor.
   double factor = 0;
-  std::optional<double> attention_factor = std::nullopt;  ///< in place of the equation's
+  std::optional<double> attention_factor = std::nullopt;  ///< replaces the equation's
 };
 
-/// As YaRN's, but the mixture depends on how often a pair turns within original_max_len:
+/// YaRN's mixture, but depending on the number of turns of a pair within original_max_len:
 ///
 ///     s_i · f_i + (1 − s_i) · f_i / factor,
 ///     s_i = (t_i − low_freq_factor) / (high_freq_factor − low_freq_factor), clamped to 0 … 1,
@@ -91,20 +91,20 @@ struct Llama3Scaling {
   double high_freq_factor = 4;  ///< greater than low_freq_factor
 };
 
-/// How frequencies are scaled; {}: not at all.
+/// The scaling of frequencies; {}: none.
 using RotaryScaling = std::variant<std::monostate, LinearScaling, DynamicNtkScaling, YarnScaling,
                                    LongRopeScaling, Llama3Scaling>;
 
 struct RotaryFrequencies {
   Tensor<double> inv_freq;      ///< radians per position, [rotary_dim / 2]
-  double attention_factor = 1;  ///< of every cosine and sine, so that scores have its square
+  double attention_factor = 1;  ///< factor of every cosine and sine; scores get its square
 };
 
-/// The frequencies of rotary_dim turned dimensions, computed in double.
-/// @param rotary_dim how many dimensions of a head are turned, all or the first ones: even
-/// @param length how long the whole sequence is, what a cache holds of it included; needed for
+/// The frequencies of a rotary embedding, computed in double.
+/// @param rotary_dim the number of rotated dimensions of a head: even
+/// @param length the length of the whole sequence, including its part in a cache; required for
 /// DynamicNtkScaling and LongRopeScaling, which depend on it, and ignored otherwise. All tokens of
-/// a sequence need the frequencies of one length: keys that have been turned stay as they are.
+/// a sequence need the frequencies of one length: keys that were rotated are not rotated again.
 /// @throws InvalidArgument when rotary_dim is negative or odd, base is not positive (for
 /// YarnScaling, not greater than 1), length is needed and not positive, or a parameter of the
 /// scaling is missing or out of its range.

@@ -1,4 +1,4 @@
-/// Modifications of attention scores written by the user as an ordinary generic lambda.
+/// Modifications of attention scores, written by the user as ordinary generic lambdas.
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@ namespace heed { inline namespace v0 {
 
 namespace detail {
 
-// What a user's score modification looks like from inside the library.
+// The interface through which the library calls a user's score modification.
 class HEED_API ScoreFunction {
  public:
   virtual ~ScoreFunction();
@@ -24,17 +24,17 @@ class HEED_API ScoreFunction {
   virtual double apply(double score, const ScorePosition& at) const = 0;
   virtual Dual<float> apply(Dual<float> score, const ScorePosition& at) const = 0;
   virtual Dual<double> apply(Dual<double> score, const ScorePosition& at) const = 0;
-  // Applies the function to every score of a tile, and to its derivatives if it has any. The one
-  // for double asks about one score after the other unless overridden.
+  // Applies the function to every score of a tile, and multiplies the derivatives, if there are
+  // any. The version for double calls apply() for one score after the other unless overridden.
   virtual void apply_to(const ScoreTile& tile) const = 0;
   virtual void apply_to(const BasicScoreTile<double>& tile) const;
 
-  // Whether it wants to be told of gradients: a function of another language's may have parameters
-  // of its own, whose gradients are its business.
+  // True if learn() is to be called: a function from another language may have parameters of its
+  // own, whose gradients it computes itself.
   virtual bool learns() const { return false; }
-  // The gradients of a tile's modified scores, [keys][width] at grad_scores; 0 where a row does not
-  // see a key. Row r is query q_idx[r] − query_offset. Called once for each score of a backward
-  // pass, from any thread.
+  // Receives the gradients of a tile's modified scores, [keys][width] at grad_scores; 0 where a row
+  // does not see a key. Row r is query q_idx[r] − query_offset. Called once for each score of a
+  // backward pass, from any thread.
   virtual void learn(const ScoreTile& tile, const float* grad_scores,
                      std::int64_t query_offset) const;
   virtual void learn(const BasicScoreTile<double>& tile, const double* grad_scores,
@@ -94,7 +94,7 @@ concept CallableOnScore = requires(const F& function, Score score, std::int32_t 
   { function(score, index, index, index, index) } -> std::convertible_to<Score>;
 };
 
-// Works on numbers, but has no derivative.
+// A function of numbers that does not accept dual numbers.
 template <class F>
 concept PlainScoreLambda = CallableOnScore<F, double> && !CallableOnScore<F, Dual<double>>;
 
@@ -110,30 +110,31 @@ concept ScoreLambda = CallableOnScore<F, double> && CallableOnScore<F, Dual<doub
 ///       return score - 0.5F * heed::abs(float(q_idx - kv_idx));
 ///     };
 ///
-/// The function must be generic in the score (`auto`): the backward pass runs it on dual numbers,
-/// so nobody writes a derivative. It must not throw and must give the same answer whenever it is
-/// asked; what it captures by reference must outlive the call, and receives no gradient.
+/// The function must be generic in the score (`auto`): the backward pass calls it with dual
+/// numbers, so no derivative is written by hand. It must not throw, and must return the same result
+/// for the same arguments; variables captured by reference must outlive the call, and receive no
+/// gradient.
 class ScoreMod {
  public:
   /// Leaves scores as they are.
   ScoreMod() = default;
 
-  /// A lambda is a score modification, hence implicit.
+  /// Implicit, so that a lambda can be assigned.
   template <detail::ScoreLambda F>
   ScoreMod(F function)  // NOLINT(google-explicit-constructor)
       : function_(std::make_shared<detail::ScoreFunctionOf<F>>(std::move(function))) {}
 
-  /// A function of numbers alone: does not compile, and says what to write.
+  /// A function of numbers alone: does not compile; the error names the remedy.
   template <detail::PlainScoreLambda F>
   ScoreMod(const F&) {  // NOLINT(google-explicit-constructor)
     static_assert(detail::kNever<F>, "a score modification is generic: write `auto score`");
   }
 
-  /// For the bindings of other languages: a function that modifies whole tiles.
+  /// For bindings of other languages: a function that modifies whole tiles.
   explicit ScoreMod(std::shared_ptr<const detail::ScoreFunction> function)
       : function_(std::move(function)) {}
 
-  /// Whether there is anything to apply.
+  /// True if there is a function to apply.
   explicit operator bool() const noexcept { return function_ != nullptr; }
 
   template <class Score>
@@ -141,14 +142,13 @@ class ScoreMod {
     return function_ == nullptr ? score : function_->apply(score, at);
   }
 
-  /// For the library's own use: the function on a tile of scores.
+  /// Internal: applies the function to a tile of scores.
   template <class Real>
   void apply_to(const detail::BasicScoreTile<Real>& tile) const {
     if (function_ != nullptr) function_->apply_to(tile);
   }
 
-  /// For the library's own use: whether the function is to be told of gradients, and those of a
-  /// tile.
+  /// Internal: whether the function takes gradients, and the call that passes those of a tile.
   bool learns() const { return function_ != nullptr && function_->learns(); }
   template <class Real>
   void learn(const detail::BasicScoreTile<Real>& tile, const Real* grad_scores,

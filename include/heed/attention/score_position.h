@@ -1,4 +1,4 @@
-/// Where a score stands.
+/// The position of a score.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,14 @@
-/// Looking inside attention without its matrix: the weights of chosen rows, and what can be said of
-/// every row and key, in memory linear in the lengths beside what is asked for.
+/// Weights of chosen rows, and statistics of all rows and keys, without the matrix of weights:
+/// memory is linear in the lengths, plus the result.
 ///
-/// Weights are those of the softmax, before dropout, which is checked and otherwise ignored:
+/// Weights are those of the softmax, before dropout; dropout options are checked and otherwise
+/// ignored:
 ///
 ///     w[k] = exp(s[k] − lse),   lse = log Σ exp(s[k]), the sink included
 ///
 /// with s the scores after softcap, score_mod, bias and mask. Under a sink the weights of a row sum
 /// to less than 1. A key that is not visible has weight 0, and so has one whose weight is below
-/// 2⁻¹⁰⁰. docs/looking_inside.md shows what this is good for.
+/// 2⁻¹⁰⁰. docs/looking_inside.md shows examples.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,7 @@ struct AttentionRow {
 /// @param query [batch, num_heads, q_len, head_dim]
 /// @param key [batch, num_kv_heads, kv_len, head_dim]; both in any layout that attention() takes
 /// @return [rows, kv_len]: row i holds the weights of rows[i]. A query that sees no key has only
-/// zeros; one that sees NaN or infinity has NaN for the keys it sees.
-/// Nothing is computed of other rows.
+/// zeros; one that sees NaN or infinity has NaN for the keys it sees. Other rows are not computed.
 /// @throws InvalidArgument when shapes or options do not fit or a row does not exist, before
 /// anything is computed.
 HEED_API Tensor<float> attention_weights(FloatView query, FloatView key,
@@ -48,13 +48,13 @@ HEED_API Tensor<double> attention_weights(DoubleView query, DoubleView key,
                                           std::span<const AttentionRow> rows,
                                           const AttentionOptions64& options = {});
 
-/// What attention_statistics() looks for beyond what it always does.
+/// Optional parts of attention_statistics().
 struct StatisticsOptions {
-  /// How many of each row's largest weights to keep. Time grows with it.
+  /// The number of largest weights to keep of each row. Time grows with it.
   std::int64_t top_k = 0;
 };
 
-/// What attention weights are like: one number or a few for each row, one for each key.
+/// Statistics of attention weights, for each row and each key.
 ///
 /// A row that sees no key has entropy 0, max_weight 0 and max_key −1. In a row that sees NaN or
 /// infinity every number is NaN and every key −1, and the mass of the keys it sees is NaN.
@@ -63,13 +63,14 @@ struct BasicAttentionStatistics {
   /// [batch, num_heads, q_len]: log Σ exp(s), the sink included; −infinity for no key
   Tensor<Real> lse;
   /// [batch, num_heads, q_len]: −Σ w · ln w over the keys, in nats: 0 when one key has all the
-  /// weight, ln n for n equal weights. What a sink takes is missing from w, and no term of the sum.
+  /// weight, ln n for n equal weights. The share of a sink is missing from w and no term of the
+  /// sum.
   Tensor<Real> entropy;
-  /// [batch, num_heads, q_len]: the largest weight, and the key that has it: the first of equals
+  /// [batch, num_heads, q_len]: the largest weight, and its key; the first of equals
   Tensor<Real> max_weight;
   Tensor<std::int64_t> max_key;
-  /// [batch, num_heads, q_len, top_k]: the largest weights, in falling order, and their keys; among
-  /// equals the first keys. Where fewer keys have a weight above 0: weight 0, key −1.
+  /// [batch, num_heads, q_len, top_k]: the largest weights, in falling order, and their keys; of
+  /// equals the first key comes first. Where fewer keys have a weight above 0: weight 0, key −1.
   Tensor<Real> top_weights;
   Tensor<std::int64_t> top_keys;
   /// [batch, num_heads, kv_len]: Σ w over the queries: the attention a key receives
@@ -78,10 +79,9 @@ struct BasicAttentionStatistics {
 
 using AttentionStatistics = BasicAttentionStatistics<float>;
 
-/// Statistics of every row and key.
+/// Statistics of every row and key, with the same bits for any number of threads.
 /// @param query [batch, num_heads, q_len, head_dim]
 /// @param key [batch, num_kv_heads, kv_len, head_dim]; both in any layout that attention() takes
-/// The same bits whatever the number of threads.
 /// @throws InvalidArgument when shapes or options do not fit or top_k is negative, before anything
 /// is computed.
 HEED_API AttentionStatistics attention_statistics(FloatView query, FloatView key,

@@ -1,8 +1,8 @@
-// The loop over a tile of scores from which a user's function is called.
+// The loop over a tile of scores that calls a user's function.
 //
-// The user's compiler compiles it, mostly for a baseline processor. So it exists once for each
-// instruction set that there are kernels for, and the one of the kernels in use is taken: what
-// becomes of a score depends on the instruction set alone.
+// The user's compiler compiles it, mostly for a baseline processor. Therefore it exists once for
+// each instruction set of the kernels, and the version of the kernels in use is called: the result
+// depends on the instruction set alone.
 #pragma once
 
 #include <cstdint>
@@ -14,38 +14,38 @@
 
 namespace heed { inline namespace v0 { namespace detail {
 
-// What a tile loop is compiled for.
+// The instruction sets that the tile loop is compiled for.
 enum class TileTarget : std::int32_t { kBaseline, kAvx2, kAvx512 };
 
-// A tile of scores that masks and terms change: [keys][width], a row of attention in every column.
-// Columns beyond the last row repeat its head and position, so that any cell of the
-// tile may be asked about.
+// A tile of scores that masks and terms change: [keys][width], with a row of attention in every
+// column. Columns beyond the last row repeat its head and position, so that a function can be
+// called for any cell.
 template <class Real>
 struct BasicScoreTile {
   Real* scores;        // of key first_key + j and row r at scores[j · width + r]
   std::int32_t width;  // a multiple of the target's lanes
   std::int32_t num_rows;
   std::int32_t first_key;
-  std::int32_t begin;  // the keys begin ≤ j < end are asked about
+  std::int32_t begin;  // the function is called for the keys begin ≤ j < end
   std::int32_t end;
   std::int32_t batch;
   const std::int32_t* heads;  // [width], of each row
   const std::int32_t* q_idx;  // [width], positions: query_offset is included
   TileTarget target;
-  // [head_dim][width], of each row, multiplied by scale. A user's function has none.
+  // [head_dim][width], the query of each row times scale. Null for a user's function.
   const Real* query = nullptr;
   std::int32_t head_dim = 0;
-  // Unless null, the derivative of every score with respect to what it was once, in the layout of
-  // the scores: who modifies a score multiplies its derivative.
+  // Unless null, the derivative of every score with respect to the unmodified one, in the layout of
+  // the scores: a function that modifies a score multiplies its derivative.
   Real* derivatives = nullptr;
 };
 using ScoreTile = BasicScoreTile<float>;
 
-// The innermost loop is one vector long and becomes straight vector code even where the compiler is
-// asked for little: at -O2, GCC vectorises only loops without a remainder. It must not be unrolled
-// before. Nothing that a function reads overlaps the scores, which are the library's own memory.
+// The innermost loop is one vector long, which compilers turn into vector code even at low
+// optimisation: at -O2, GCC vectorises only loops without a remainder. It must not be unrolled
+// first. Nothing that a function reads overlaps the scores, which are the library's own memory.
 #if defined(__clang__)
-// A function that cannot be vectorised is no mistake of the user's.
+// A user's function that cannot be vectorised is no error.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define HEED_INDEPENDENT_LANES _Pragma("clang loop vectorize(assume_safety)")
@@ -54,8 +54,8 @@ using ScoreTile = BasicScoreTile<float>;
 #endif
 
 // score = Change::apply(function, score, position) for every score of the tile; if
-// Change::kDifferentiates, on the dual number of score and derivative. The function is copied where
-// that is cheap: no store to a score can change the copy.
+// Change::kDifferentiates, for the dual number of score and derivative. A small function object is
+// copied, so that a store to a score cannot change it.
 template <class Change, int kVectorBytes, class Real, class F>
 [[gnu::always_inline, gnu::flatten]] inline void tile_loop_inline(const BasicScoreTile<Real>& tile,
                                                                   const F& function) {
@@ -104,7 +104,7 @@ template <class Change, class Real, class F>
   tile_loop_inline<Change, 32>(tile, function);
 }
 
-// Clang takes whole vectors where it may; GCC wants to be told.
+// Clang uses 64-byte vectors where allowed; GCC only with prefer-vector-width.
 #if defined(__clang__)
 #define HEED_TARGET_AVX512 "avx512f,avx512dq,avx512bw,avx512vl"
 #else

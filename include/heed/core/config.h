@@ -1,11 +1,11 @@
-/// Macros and version every public header stands on.
+/// Macros and version for every public header.
 #pragma once
 
 #include <version>
 
-// What changes how the containers of the standard library lie in memory. It is part of the symbol
-// of whatever the library exports, so that a program whose containers are others than the library's
-// does not link, and the linker's message says why:
+// The settings that change the memory layout of the standard library's containers. They are part of
+// every exported symbol, so that a program with other settings does not link, and the linker's
+// message shows why:
 // `heed::v0::attention[abi:built_with_GLIBCXX_DEBUG]`.
 #if defined(_LIBCPP_VERSION)
 #define HEED_CONTAINERS abi_tag("built_with_libcxx")
@@ -17,33 +17,33 @@
 #define HEED_CONTAINERS
 #endif
 
-/// Marks what the library exports; everything else is hidden.
+/// Marks exported symbols; all others are hidden.
 #define HEED_API __attribute__((visibility("default"), HEED_CONTAINERS))
 
-/// Says that what a function returns refers to the object it was called on: Clang then warns where
-/// that object ends before the result does (-Wdangling).
+/// Declares that the result of a member function refers to its object: Clang warns where the object
+/// ends before the result does (-Wdangling).
 #if defined(__clang__)
 #define HEED_LIFETIME_BOUND [[clang::lifetimebound]]
 #else
 #define HEED_LIFETIME_BOUND
 #endif
 
-/// Deletes a function and says why, and what to write instead. Compilers show the line where a
-/// deleted function is declared; those that know reasons, as of C++26, say it themselves.
+/// Deletes a function with a reason that names the replacement. Compilers show the line where a
+/// deleted function is declared; from C++26 on they can print the reason.
 #if __cplusplus > 202302L && defined(__cpp_deleted_function)
 #define HEED_DELETED(reason) = delete (reason)
 #else
 #define HEED_DELETED(reason) = delete
 #endif
 
-// The public names live in heed::v0, inline: the ABI version is part of every symbol and of no line
-// of user code.
+// All public names are in the inline namespace heed::v0: the ABI version is part of every symbol,
+// and users do not write it.
 namespace heed { inline namespace v0 {
 
 namespace detail {
 
-// False, when a template is compiled for these types: what a function that must not be called says
-// is `static_assert(kNever<T>, "what to write instead")`.
+// False, but only when a template is instantiated: a function that must not be called contains
+// `static_assert(kNever<T>, "what to write instead")`.
 template <class...>
 inline constexpr bool kNever = false;
 

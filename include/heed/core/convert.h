@@ -1,4 +1,4 @@
-/// The elements of a tensor as another type.
+/// Conversion of a tensor's elements to another type.
 #pragma once
 
 #include "heed/core/config.h"
@@ -6,8 +6,8 @@
 
 namespace heed { inline namespace v0 {
 
-/// Each element as static_cast has it, contiguous: `converted<float>(weights.view())` of doubles,
-/// half floats, booleans.
+/// The elements converted by static_cast, contiguous and in the shape of the view:
+/// `converted<float>(weights.view())` for doubles, half floats or booleans.
 template <class To, class T>
 Tensor<To> converted(const TensorView<T>& view) {
   auto result = Tensor<To>::uninitialized(view.shape());

@@ -13,10 +13,10 @@ namespace heed { inline namespace v0 {
 
 enum class DataType : std::uint8_t { kFloat32, kFloat16, kBFloat16, kFloat64 };
 
-/// "float32", "float16", "bfloat16" or "float64".
+/// The name of a type: "float32", "float16", "bfloat16" or "float64".
 HEED_API std::string_view to_string(DataType type) noexcept;
 
-/// Bytes of one number.
+/// The size of one number, in bytes.
 constexpr std::int64_t size_of(DataType type) noexcept {
   return type == DataType::kFloat64 ? 8 : type == DataType::kFloat32 ? 4 : 2;
 }

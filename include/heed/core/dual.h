@@ -1,5 +1,5 @@
-/// Dual numbers: a value and its derivative, so that a score modification is differentiated by
-/// running it.
+/// Dual numbers: a value and its derivative. Running a score modification on them differentiates
+/// it.
 ///
 /// A function written once for `auto` works on float, double and Dual. Use heed's exp, log, tanh,
 /// sqrt, abs, min, max and select in it: they exist for all three. For float, exp, tanh and select
@@ -19,7 +19,7 @@ template <class Number>
 concept Arithmetic = std::is_arithmetic_v<Number>;
 
 /// value + derivative·ε with ε² = 0. Arithmetic follows the rules of differentiation; comparisons
-/// look at the value.
+/// compare the values.
 template <std::floating_point T>
 struct Dual {
   T value{};
@@ -27,7 +27,7 @@ struct Dual {
 
   constexpr Dual() = default;
   constexpr Dual(T v, T d) : value(v), derivative(d) {}
-  /// A constant: its derivative is 0. Implicit, so that numbers mix in as they do in formulas.
+  /// A constant: its derivative is 0. Implicit, so that formulas may contain plain numbers.
   template <Arithmetic Number>
   constexpr Dual(Number constant) : value(static_cast<T>(constant)) {}  // NOLINT
 
@@ -55,7 +55,7 @@ struct Dual {
   friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
 };
 
-/// eˣ. For float it is within 3 units in the last place, elsewhere the standard library's.
+/// eˣ, for float within 3 units in the last place, for other types the standard library's.
 template <std::floating_point T>
 [[gnu::always_inline]] inline T exp(T x) {
   if constexpr (std::is_same_v<T, float>) {
@@ -68,7 +68,7 @@ template <std::floating_point T>
 T log(T x) {
   return std::log(x);
 }
-/// tanh x. For float it is within 3 units in the last place, elsewhere the standard library's.
+/// tanh x, for float within 3 units in the last place, for other types the standard library's.
 template <std::floating_point T>
 [[gnu::always_inline]] inline T tanh(T x) {
   if constexpr (std::is_same_v<T, float>) {
@@ -127,15 +127,16 @@ constexpr Dual<T> choose(bool condition, Dual<T> a, Dual<T> b) {
 
 }  // namespace detail
 
-/// `condition ? a : b`, where both sides are computed, and may mix a number with a dual number. In
-/// a score modification it is faster than a branch: GCC vectorises no branch with arithmetic in it.
+/// `condition ? a : b`. Both sides are computed, and a number may be mixed with a dual number. In a
+/// score modification it is faster than a branch: GCC vectorises no branch that contains
+/// arithmetic.
 template <class A, class B>
 constexpr auto select(bool condition, A a, B b) {
   using Result = decltype(a + b);
   return detail::choose(condition, Result(a), Result(b));
 }
 
-/// The smaller and the larger of two; the first where they are equal.
+/// The smaller, or the larger, of two numbers; the first if they are equal.
 template <class A, class B>
 constexpr auto min(A a, B b) {
   using Result = decltype(a + b);
@@ -149,9 +150,9 @@ constexpr auto max(A a, B b) {
 
 }}  // namespace heed::v0
 
-// Functions of dual numbers are heed's, not the standard library's. For a score modification that
-// calls std::tanh the compiler prints one line with the remedy instead of all overloads. Only a
-// declaration in std is found by such a call; none of these can be called.
+// Score modifications must call heed's functions of dual numbers, not the standard library's. If
+// one calls std::tanh, the compiler prints one line with the remedy instead of all overloads. The
+// declarations must be in std to be found by such a call; none of them can be called.
 // NOLINTBEGIN(cert-dcl58-cpp)
 namespace std {
 

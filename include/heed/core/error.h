@@ -1,4 +1,4 @@
-/// The exceptions heed throws.
+/// Exceptions.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,22 @@
 
 namespace heed { inline namespace v0 {
 
-/// A misuse of a function. The text names the function, the argument, what was found and what was
-/// expected, e.g. "attention: key head_dim is 64 but query head_dim is 128". Thrown before anything
-/// is written.
+/// Thrown when a function is misused, before anything is written. The text names the function, the
+/// argument, the value found and the value expected, e.g. "attention: key head_dim is 64 but query
+/// head_dim is 128".
 class HEED_API InvalidArgument : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
   ~InvalidArgument() override;
 };
 
-/// A file whose contents are not what its format says. The text names the file and the byte.
+/// Thrown when the contents of a file do not follow its format. The text names the file and the
+/// byte.
 class HEED_API FormatError : public std::runtime_error {
  public:
   /// @param file    the file's name, as the caller gave it
-  /// @param byte    offset from the start of the file at which the problem was seen
-  /// @param problem what was found and what was expected
+  /// @param byte    offset of the problem from the start of the file
+  /// @param problem the value found and the value expected
   FormatError(const std::string& file, std::int64_t byte, const std::string& problem);
   ~FormatError() override;
 
@@ -35,8 +36,8 @@ class HEED_API FormatError : public std::runtime_error {
   std::int64_t byte_;
 };
 
-/// The operating system refused to open, read or write a file. The text names the file and the
-/// reason.
+/// Thrown when the operating system refuses to open, read or write a file. The text names the file
+/// and the reason.
 class HEED_API IoError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

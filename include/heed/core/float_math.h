@@ -1,5 +1,5 @@
-// exp and tanh of a float, written so that a compiler turns a loop over them into vector code: no
-// branches, no calls, nothing that a standard library keeps in a table.
+// exp and tanh of a float, written so that compilers vectorise loops over them: no branches, no
+// calls and no tables.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace heed { inline namespace v0 { namespace detail {
 inline constexpr float kExp2Coefficients[] = {0.00132647274F, 0.00967151288F, 0.0555073375F,
                                               0.240222421F,   0.693146978F,   1.0F};
 
-// (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 within 1 ulp: the same order.
+// (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 within 1 ulp, the highest coefficient first.
 inline constexpr float kTanhCoefficients[] = {-0.0888885666F, 0.267810279F, -0.666674188F,
                                               1.3333205F,     -1.99999992F, 2.0F};
 inline constexpr float kHalfLn2 = 0.34657359F;
-// From here on, tanh rounds to 1.
+// From this magnitude on, tanh rounds to ±1.
 inline constexpr float kTanhSaturation = 9.5F;
 inline constexpr float kLog2E = 1.44269504F;
 inline constexpr float kLog2ERest = 1.92596299e-8F;  // log2 e − kLog2E
 
-// condition ? a : b. Both are computed: as a branch, GCC would leave a loop around it scalar, lest
-// the side that is not taken raise a floating-point exception.
+// condition ? a : b. Both are computed: around a branch, GCC does not vectorise a loop, because the
+// side that is not taken might raise a floating-point exception.
 [[gnu::always_inline]] constexpr float select_both(bool condition, float a, float b) {
   const std::uint32_t mask = condition ? ~std::uint32_t{0} : 0;
   const auto bits = __builtin_bit_cast(std::uint32_t, b);
@@ -40,8 +40,8 @@ inline constexpr float kLog2ERest = 1.92596299e-8F;  // log2 e − kLog2E
   return ((((c[0] * r + c[1]) * r + c[2]) * r + c[3]) * r + c[4]) * r + c[5];
 }
 
-// The nearest whole number, for |x| < 2²². Taken from the bits, which no compiler flag reorders;
-// anything for NaN.
+// The nearest whole number, for |x| < 2²². Computed from the bits, so that no compiler flag
+// reorders the operations; undefined for NaN.
 [[gnu::always_inline]] constexpr std::int32_t nearest(float x) {
   constexpr float kShift = 0x1.8p23F;
   return __builtin_bit_cast(std::int32_t, x + kShift) - __builtin_bit_cast(std::int32_t, kShift);
@@ -52,8 +52,8 @@ inline constexpr float kLog2ERest = 1.92596299e-8F;  // log2 e − kLog2E
   return __builtin_bit_cast(float, (n + 127) * (1 << 23));
 }
 
-// The magnitude of x, at most `bound`, which NaN becomes too. On the bits: as a comparison of
-// floats with a constant it would be one that GCC computes the rest of a function for, in a branch.
+// The magnitude of x, limited to `bound`; NaN becomes `bound`. Computed on the bits: for a
+// comparison of floats with a constant, GCC would move the rest of the function into a branch.
 [[gnu::always_inline]] constexpr float bounded_magnitude(float x, float bound) {
   const auto magnitude = __builtin_bit_cast(std::int32_t, x) & 0x7fffffff;
   const auto largest = __builtin_bit_cast(std::int32_t, bound);
@@ -74,7 +74,7 @@ inline constexpr float kLog2ERest = 1.92596299e-8F;  // log2 e − kLog2E
   const auto whole = static_cast<float>(n);
   // n · ln 2 in two parts; the product with the first is exact.
   const float remainder = bounded - whole * 0.693359375F + whole * 2.12194440e-4F;
-  // In two steps, for a float cannot hold every such 2ⁿ.
+  // In two steps, because a float cannot hold every 2ⁿ that occurs.
   const std::int32_t half = n >> 1;
   const float power = exp2_polynomial(remainder * kLog2E) * power_of_2(half) * power_of_2(n - half);
   return select_both(x == x, power, x);

@@ -1,4 +1,4 @@
-/// FunctionRef: a parameter that takes any lambda, without a template and without a copy.
+/// FunctionRef: the type of a parameter that accepts any lambda, without a template or a copy.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace heed { inline namespace v0 {
 template <class Signature>
 class FunctionRef;
 
-/// A reference to something callable: two pointers, never an allocation. It does not own what it
-/// refers to and must not outlive it, so it is for parameters only.
+/// A reference to a callable: two pointers, never an allocation. It does not own the callable and
+/// must not outlive it, so use it for parameters only.
 template <class Result, class... Args>
 class FunctionRef<Result(Args...)> {
  public:
@@ -29,7 +29,7 @@ class FunctionRef<Result(Args...)> {
               std::forward<Args>(args)...);
         }) {}
 
-  /// Calls what this refers to.
+  /// Calls the callable.
   Result operator()(Args... args) const { return call_(callable_, std::forward<Args>(args)...); }
 
  private:

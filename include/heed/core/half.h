@@ -1,4 +1,4 @@
-/// The 16-bit floating-point formats: storage only, every computation is in float.
+/// The 16-bit floating-point formats. They are for storage; every computation is in float.
 #pragma once
 
 #include <bit>

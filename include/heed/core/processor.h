@@ -1,4 +1,4 @@
-/// What the processor can do.
+/// Capabilities of the processor.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace heed { inline namespace v0 {
 
-/// The vector instruction sets of this processor that matter to attention, most capable first, e.g.
+/// The vector instruction sets of this processor that attention can use, best first, e.g.
 /// {"AVX-512", "AVX2", "SSE4"} or {"NEON"}; empty where there is none that heed knows.
 HEED_API std::vector<std::string> supported_instruction_sets();
 

@@ -1,4 +1,4 @@
-/// Random numbers: the CPU streams of PyTorch and of NumPy's RandomState, number for number.
+/// Random numbers that reproduce the CPU streams of PyTorch and of NumPy's RandomState.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace heed { inline namespace v0 {
 ///
 /// A copy continues the stream on its own. One generator must not be used by two threads at a time.
 ///
-/// Calls that fill a view visit the elements as PyTorch does: from the largest stride to the
-/// smallest, so that a transposed tensor is filled in the order of its memory. A view that repeats
-/// elements (stride 0) is refused.
+/// Calls that fill a view visit the elements in PyTorch's order, from the largest stride to the
+/// smallest: a transposed tensor is filled in the order of its memory. A view that repeats elements
+/// (stride 0) is refused.
 class HEED_API TorchGenerator {
  public:
-  /// @param seed as torch.manual_seed; like there, only the low 32 bits count
+  /// @param seed as torch.manual_seed; as in PyTorch, only the low 32 bits are used
   explicit TorchGenerator(std::uint64_t seed = 0);
 
-  /// Starts the stream of `seed` from its beginning: torch.manual_seed.
+  /// Restarts the stream with `seed`: torch.manual_seed.
   void manual_seed(std::uint64_t seed);
 
   /// Fills `out` with numbers uniform in [from, to): torch.Tensor.uniform_.
@@ -64,12 +64,12 @@ class HEED_API TorchGenerator {
   /// @throws InvalidArgument when n is negative.
   Tensor<std::int64_t> randperm(std::int64_t n);
 
-  /// Where the stream stands, to be saved: words that mean something to set_state() only, built
-  /// with the same standard library.
+  /// The state of the stream, to be saved. Only set_state() of a build with the same standard
+  /// library can read it.
   Tensor<std::uint64_t> state() const;
 
-  /// Goes on where state() was taken.
-  /// @throws InvalidArgument when `state` is not the state of such a generator.
+  /// Continues the stream from a saved state().
+  /// @throws InvalidArgument when `state` is not the state of a TorchGenerator.
   void set_state(TensorView<const std::uint64_t> state);
 
  private:
@@ -109,18 +109,17 @@ class HEED_API NumpyRandomState {
   std::optional<double> next_normal_;
 };
 
-/// The generator that draws where none is named, seeded with 0 when the program starts. There is
-/// one in a process, as in PyTorch, so that set_seed reaches every later draw, but for threads that
-/// have another by a GeneratorScope. It is not synchronised: a lock would not make the order of
-/// draws from several threads reproducible, so each thread that draws needs a TorchGenerator of its
-/// own.
+/// The generator that is used where none is given, seeded with 0 at program start. There is one per
+/// process, as in PyTorch, so that set_seed() affects every later draw; only threads in a
+/// GeneratorScope use another. It is not synchronised, because a lock would not make the order of
+/// draws from several threads reproducible: each thread that draws needs its own TorchGenerator.
 HEED_API TorchGenerator& default_generator();
 
 /// Seeds default_generator(): torch.manual_seed.
 HEED_API void set_seed(std::uint64_t seed = 0);
 
-/// Makes `generator`, which must outlive it, the default_generator() of the current thread while
-/// the scope lives: for threads that each compute on their own.
+/// During its lifetime, makes `generator`, which must outlive the scope, the default_generator() of
+/// the current thread: for threads that compute independently.
 class HEED_API GeneratorScope {
  public:
   explicit GeneratorScope(TorchGenerator& generator) noexcept;

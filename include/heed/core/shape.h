@@ -1,4 +1,4 @@
-/// Shapes of tensors, and the one place where sizes are multiplied.
+/// Shapes of tensors, and the checked multiplication of sizes.
 #pragma once
 
 #include <array>
@@ -58,10 +58,10 @@ class HEED_API Shape {
 HEED_API std::string to_string(const Shape& shape);
 
 /// Distances between neighbours along each dimension, in elements. Only the first rank() entries
-/// mean anything.
+/// are used.
 using Strides = std::array<std::int64_t, kMaxRank>;
 
-/// The strides of a row-major tensor without gaps.
+/// The strides of a contiguous row-major tensor.
 HEED_API Strides contiguous_strides(const Shape& shape) noexcept;
 
 }}  // namespace heed::v0

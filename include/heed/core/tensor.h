@@ -1,4 +1,4 @@
-/// Tensor<T> owns its elements; TensorView<T> looks at somebody's.
+/// Tensors: Tensor<T> owns its elements, TensorView<T> refers to those of others.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace detail {
                                        std::int64_t extent);
 [[noreturn]] HEED_API void throw_index(const char* function, std::int64_t index,
                                        std::int64_t extent);
-/// Throws unless there is an index for each dimension, and each is in its range.
+/// Throws unless there is one index per dimension, each in its range.
 HEED_API void check_indices(const char* function, const Shape& shape,
                             std::initializer_list<std::int64_t> indices);
 [[noreturn]] HEED_API void throw_item(const char* function, const Shape& shape);
@@ -46,7 +46,7 @@ HEED_API std::size_t checked_bytes(const Shape& shape, std::size_t element_size)
 
 namespace detail {
 
-// Has elements of one type and a shape: a tensor, a view, a variable.
+// A type with elements of one type and a shape: a tensor, a view, a variable.
 template <class T>
 concept TensorLike = requires(const T& object) {
   typename T::Element;
@@ -55,9 +55,9 @@ concept TensorLike = requires(const T& object) {
 
 }  // namespace detail
 
-/// A look at elements that live elsewhere: a pointer, a shape and strides (in elements, 0 and
-/// negative allowed). Copying a view copies no element. A TensorView<T> converts to a
-/// TensorView<const T>. The memory must outlive the view.
+/// A reference to elements in memory: a pointer, a shape and strides (in elements, 0 and negative
+/// allowed). Copying a view copies no element. A TensorView<T> converts to a TensorView<const T>.
+/// The memory must outlive the view.
 template <class T>
 class TensorView {
  public:
@@ -65,14 +65,14 @@ class TensorView {
 
   TensorView() : shape_{0} {}
 
-  /// A row-major view without gaps of shape.num_elements() elements at `data`.
+  /// A contiguous row-major view of shape.num_elements() elements at `data`.
   TensorView(T* data, const Shape& shape)
       : data_(data), shape_(shape), strides_(contiguous_strides(shape)) {}
 
   TensorView(T* data, const Shape& shape, const Strides& strides)
       : data_(data), shape_(shape), strides_(strides) {}
 
-  /// As T* converts to const T*.
+  /// Implicit, as T* converts to const T*.
   operator TensorView<const T>() const  // NOLINT(google-explicit-constructor)
       requires(!std::is_const_v<T>) {
     return {data_, shape_, strides_};
@@ -87,12 +87,12 @@ class TensorView {
     return strides_[static_cast<std::size_t>(dim < 0 ? dim + rank() : dim)];
   }
   std::int64_t num_elements() const noexcept { return shape_.num_elements(); }
-  /// num_elements(), by the name that containers give it.
+  /// num_elements(), under the name that containers use.
   std::size_t size() const noexcept { return static_cast<std::size_t>(num_elements()); }
   bool empty() const noexcept { return num_elements() == 0; }
 
-  /// The element at the given indices, one per dimension. They are checked by assertion only:
-  /// where NDEBUG is defined, an index outside reads whatever lies there. at() always checks.
+  /// The element at the given indices, one per dimension. Indices are checked by assertions only:
+  /// with NDEBUG, an index out of range is undefined behaviour. at() always checks.
   template <class... Index>
   T& operator()(Index... indices) const noexcept {
     assert(static_cast<int>(sizeof...(indices)) == rank());
@@ -102,8 +102,9 @@ class TensorView {
     return data_[offset];
   }
 
-  /// The same. @throws InvalidArgument when there are more or fewer indices than dimensions, or
-  /// one is not in 0 ≤ index < extent; the text names it, its dimension and the extent.
+  /// The element at the given indices. @throws InvalidArgument when there are more or fewer indices
+  /// than dimensions, or one is not in 0 ≤ index < extent; the text names it, its dimension and the
+  /// extent.
   template <std::integral... Index>
   T& at(Index... indices) const {
     detail::check_indices("TensorView::at", shape_, {static_cast<std::int64_t>(indices)...});
@@ -116,8 +117,8 @@ class TensorView {
     return *data_;
   }
 
-  /// Whether the elements lie row-major without gaps, so that data()[0 … num_elements()) are all of
-  /// them in order.
+  /// True if the elements are row-major and contiguous, so that data()[0 … num_elements()) are all
+  /// of them in order.
   bool is_contiguous() const noexcept {
     std::int64_t step = 1;
     for (int dim = rank() - 1; dim >= 0; --dim) {
@@ -215,9 +216,9 @@ class TensorView {
     return result;
   }
 
-  /// The same elements read as if repeated: dimensions are aligned at the right, and an extent of 1
-  /// or a missing dimension is repeated. @throws InvalidArgument when the shapes do not fit, with
-  /// both in the text.
+  /// The same elements, broadcast: dimensions are aligned at the right, and an extent of 1 or a
+  /// missing dimension is repeated. @throws InvalidArgument when the shapes do not fit; the text
+  /// has both.
   TensorView broadcast_to(const Shape& shape) const {
     if (rank() > shape.rank()) detail::throw_broadcast(shape_, shape);
     TensorView result(data_, shape, Strides{});
@@ -235,12 +236,14 @@ class TensorView {
   Strides strides_{};
 };
 
-/// Elements in row-major order, owned, 64-byte aligned, zero unless given. T is trivially copyable.
+/// A tensor that owns its elements: row-major, 64-byte aligned, zero unless given. T is trivially
+/// copyable.
 ///
-/// A view of a tensor that ends with the statement must not be kept: view(), elements() and data()
-/// of a temporary do not compile, shape() and elements of one are copies. Only the conversion to a
-/// view is left, so that a temporary can be passed to a function, `attention(randn(…), …)`: it
-/// lives until the call returns. Clang warns where such a view gets a name (-Wdangling).
+/// A view of a temporary tensor must not outlive its statement: view(), elements() and data() of a
+/// temporary do not compile, and its shape() and elements are returned as copies. Only the
+/// conversion to a view works, so that a temporary can be passed to a function,
+/// `attention(randn(…), …)`: it exists until the call returns. Clang warns where such a view gets a
+/// name (-Wdangling).
 template <class T>
 class Tensor {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -248,7 +251,7 @@ class Tensor {
  public:
   using Element = T;
 
-  /// No elements: shape [0].
+  /// A tensor without elements: shape [0].
   Tensor() : shape_{0} {}
 
   /// All zero. @throws InvalidArgument when the bytes do not fit in 63 bits; std::bad_alloc when
@@ -268,12 +271,12 @@ class Tensor {
   Tensor(const Shape& shape, std::initializer_list<T> elements)
       : Tensor(shape, std::span<const T>(elements.begin(), elements.size())) {}
 
-  /// A copy of what a view shows, whatever its strides: to_tensor(view).
+  /// A contiguous copy of a view: to_tensor(view).
   template <class U>
   requires std::same_as<std::remove_const_t<U>, T>
   explicit Tensor(TensorView<U> view) : Tensor(to_tensor(view)) {}
 
-  /// Elements with arbitrary values, for a caller who writes every one.
+  /// A tensor with uninitialised elements, for callers that write every one.
   static Tensor uninitialized(const Shape& shape) {
     Tensor result;
     result.data_ = allocate(shape);
@@ -301,11 +304,11 @@ class Tensor {
   int rank() const noexcept { return shape_.rank(); }
   std::int64_t extent(int dim) const noexcept { return shape_[dim]; }
   std::int64_t num_elements() const noexcept { return shape_.num_elements(); }
-  /// num_elements(), by the name that containers give it.
+  /// num_elements(), under the name that containers use.
   std::size_t size() const noexcept { return static_cast<std::size_t>(num_elements()); }
   bool empty() const noexcept { return num_elements() == 0; }
 
-  /// This tensor's elements, taken over, in another shape.
+  /// Moves this tensor's elements into a tensor of another shape.
   /// @throws InvalidArgument when the number of elements differs.
   Tensor reshaped(const Shape& shape) && {
     if (shape.num_elements() != num_elements()) detail::throw_reshape(shape_, shape);
@@ -329,8 +332,8 @@ class Tensor {
   }
   void elements() const&& HEED_DELETED("name the tensor first: it ends before the span");
 
-  /// The element at the given indices, checked by assertion only, and the same always checked: as
-  /// of a view.
+  /// The element at the given indices: operator() checks them by assertions only, at() always, as
+  /// for a view.
   template <class... Index>
   T& operator()(Index... indices) & noexcept {
     return view()(indices...);
@@ -386,7 +389,7 @@ void for_each_element(TensorView<T> view, Visit&& visit) {
   for (std::int64_t i = 0; i < view.extent(0); ++i) for_each_element(view.select(0, i), visit);
 }
 
-/// A contiguous copy of what a view shows.
+/// A contiguous copy of a view.
 template <class T>
 Tensor<std::remove_const_t<T>> to_tensor(TensorView<T> view) {
   auto result = Tensor<std::remove_const_t<T>>::uninitialized(view.shape());
