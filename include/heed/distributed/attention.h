@@ -1,4 +1,4 @@
-/// Attention over tokens that are divided among ranks: more of them than one machine holds.
+/// Attention over tokens that are divided among ranks, for sequences too long for one machine.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace heed { inline namespace v0 { namespace distributed {
 
-/// How the tokens of a sequence are dealt out to ranks: in segments of 1024, to ranks 0, 1, …, P −
-/// 1 and back from P − 1 to 0, so that a causal mask leaves all of them as much to do after two
-/// rounds. A rank's tokens lie behind each other in the order of the sequence.
+/// The division of a sequence's tokens among P ranks: segments of 1024 tokens go to the ranks 0, 1,
+/// …, P − 1 and then back from P − 1 to 0, so that under a causal mask all ranks have equal work
+/// after two rounds. A rank stores its tokens one after the other, in the order of the sequence.
 class HEED_API TokenDivision {
  public:
   static constexpr std::int64_t kSegment = 1024;
@@ -28,19 +28,19 @@ class HEED_API TokenDivision {
   int owner(std::int64_t segment) const noexcept {
     return static_cast<int>(place(segment / size_, segment % size_));
   }
-  /// The segment that a rank gets in a round, there or not.
+  /// The segment of a rank in a round; it may be beyond the last segment.
   std::int64_t segment(int rank, std::int64_t round) const noexcept {
     return round * size_ + place(round, rank);
   }
-  /// The tokens of a segment, by their places in the sequence.
+  /// The tokens of a segment, as positions in the sequence.
   RowRange tokens(std::int64_t segment) const noexcept;
-  /// How many tokens a rank has.
+  /// The number of tokens of a rank.
   std::int64_t num_tokens(int rank) const noexcept;
-  /// No rank has more.
+  /// The largest num_tokens() of any rank.
   std::int64_t most_tokens() const noexcept;
-  /// How many of these its owner has before the segment.
+  /// The number of tokens that the segment's owner has before it.
   std::int64_t first_row(std::int64_t segment) const noexcept { return segment / size_ * kSegment; }
-  /// The place in the sequence of a rank's token `row`, counted among its own.
+  /// The position in the sequence of a rank's token `row`, counted among its own.
   std::int64_t token(int rank, std::int64_t row) const noexcept {
     return segment(rank, row / kSegment) * kSegment + row % kSegment;
   }
@@ -55,26 +55,27 @@ class HEED_API TokenDivision {
   int size_;
 };
 
-/// The tokens of this rank, of a tensor [batch, heads, length, …] that has all of them.
+/// The tokens of this rank, from a tensor [batch, heads, length, …] that has all tokens.
 /// @throws InvalidArgument unless it has at least three dimensions.
 template <class T>
 Tensor<T> own_tokens(const Communicator& ranks, const TensorView<const T>& whole);
-/// All tokens, on every rank, of tensors [batch, heads, own length, …]. All ranks call it.
-/// @throws InvalidArgument on every rank, unless they fit each other and are divided so.
+/// All tokens, on every rank, from tensors [batch, heads, own length, …]. All ranks call it.
+/// @throws InvalidArgument on every rank, unless the tensors fit each other and TokenDivision.
 template <class T>
 Tensor<T> gather_tokens(Communicator& ranks, const TensorView<const T>& own);
 
-/// What a rank computes of a call. Tensors are divided by tokens before and after it, either way.
+/// How a call's work is divided. Its arguments and results are divided by tokens in either case.
 enum class DividedBy {
-  kAutomatic,  ///< what brings the busiest rank fewer bytes: plan() says which, and why
-  kTokens,     ///< all heads, for the queries of its own tokens: keys and values are sent
-  kHeads,      ///< some heads, for all tokens: queries and results are sent too
+  kAutomatic,  ///< the one that sends fewer bytes to the busiest rank: plan() gives it and the
+               ///< reason
+  kTokens,  ///< a rank computes all heads for the queries of its tokens: keys and values are sent
+  kHeads,   ///< a rank computes some heads for all tokens: queries and results are sent too
 };
 
-/// "automatic", "tokens" or "heads".
+/// The name of a division: "automatic", "tokens" or "heads".
 HEED_API std::string_view to_string(DividedBy by) noexcept;
 
-/// The ranks of a call, and how they divide it.
+/// The ranks of a call, and how they divide its work.
 struct Ranks {
   Ranks(Communicator& all,  // NOLINT(google-explicit-constructor)
         DividedBy by = DividedBy::kAutomatic)
@@ -84,25 +85,26 @@ struct Ranks {
   DividedBy divided_by;
 };
 
-/// attention() of tokens of which every rank has its own: queries of as many tokens and keys of as
-/// many as TokenDivision gives it. All ranks call it with the same options, of which tensors (bias,
-/// masks) are given whole, by the places of all tokens: positions mean what they mean on one
-/// machine. The results have the bits of one process, for any number of ranks.
+/// attention() over tokens that are divided among ranks: each rank passes the queries and the keys
+/// of the tokens that TokenDivision gives it. All ranks call it with the same options; tensors in
+/// options (bias, masks) are passed whole, and all positions are those of the whole sequence, as on
+/// one machine. The results have the bits of one process, for any number of ranks.
 ///
-/// Divided by tokens, the keys and values of one segment after the other are sent to those ranks
-/// that see some of them, the next ones while the present ones are used. So a rank keeps its own
-/// tokens and two segments, and every row sums its keys in the order in which one process does.
+/// Divided by tokens, the keys and values of one segment after the other are sent to the ranks that
+/// see some of them, each while the one before is processed. A rank holds its own tokens and two
+/// segments, and every row sums its keys in the order of one process.
 ///
-/// Divided by heads, of which each rank has as many, its heads of all tokens are sent to it, and
-/// their results back. So a rank keeps as much again as it has, and waits for what is sent.
+/// Divided by heads, each rank receives all tokens of its heads, of which every rank has equally
+/// many, and sends their results back. A rank holds twice its data, and waits for the messages.
 ///
-/// What is in half precision is sent so.
+/// Half-precision tensors are sent in half precision.
 ///
-/// Divided by tokens, rows that must look at their keys twice (a result that is not finite, or
-/// scores beyond 2¹⁸) have every rank gather all keys and values of their batch entry.
+/// Divided by tokens, rows that must read their keys twice (a result that is not finite, or
+/// scores beyond 2¹⁸) make every rank gather all keys and values of their batch entry.
 ///
 /// Sources: Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context",
-/// 2023, where keys go round; Brandon et al., "Striped Attention", 2023, on dealing out tokens
+/// 2023, where keys rotate among ranks; Brandon et al., "Striped Attention", 2023, on dividing
+/// tokens
 /// under a causal mask; Jacobs et al., "DeepSpeed Ulysses", 2023, on dividing heads.
 /// @param query [batch, num_heads, own q_len, head_dim]
 /// @param key [batch, num_kv_heads, own kv_len, head_dim]
@@ -110,7 +112,7 @@ struct Ranks {
 /// @return out [batch, num_heads, own q_len, value_dim]
 /// @throws InvalidArgument, the same on every rank, when shapes or options do not fit on one of
 /// them, before anything is sent, when heads do not divide, or when no vector kernel can compute
-/// it; what another rank threw, as run_on_all(); CommunicationError when one is gone.
+/// it; exceptions of other ranks, as run_on_all(); CommunicationError when a rank is gone.
 HEED_API Tensor<float> attention(const Ranks& ranks, FloatView query, FloatView key,
                                  FloatView value, const AttentionOptions& options = {});
 HEED_API Tensor<Float16> attention(const Ranks& ranks, Float16View query, Float16View key,
@@ -124,7 +126,7 @@ HEED_API Tensor<float> attention(const Ranks& ranks, FloatView query, BFloat16Vi
 HEED_API Tensor<double> attention(const Ranks& ranks, DoubleView query, DoubleView key,
                                   DoubleView value, const AttentionOptions64& options = {});
 
-/// The same with lse [batch, num_heads, own q_len], as attention_with_lse().
+/// distributed::attention() with lse [batch, num_heads, own q_len], as attention_with_lse().
 HEED_API AttentionOutput<float> attention_with_lse(const Ranks& ranks, FloatView query,
                                                    FloatView key, FloatView value,
                                                    const AttentionOptions& options = {});
@@ -138,12 +140,12 @@ HEED_API AttentionOutput<double> attention_with_lse(const Ranks& ranks, DoubleVi
                                                     DoubleView key, DoubleView value,
                                                     const AttentionOptions64& options = {});
 
-/// The gradients of the same, as attention_backward(): of the tokens of this rank, and of what the
-/// options hold as on one machine, whole on every rank. Divided by tokens, what several ranks add
-/// to a key is sent to its owner as floats (doubles, of doubles) and added in the order of ranks.
-/// The bits are the same for the same number of ranks and the same way of dividing.
+/// The gradients of distributed::attention(), as attention_backward(): those of this rank's tokens,
+/// and those of the options, whole on every rank. Divided by tokens, the gradients that several
+/// ranks add to a key are sent to its owner as floats (doubles for double tensors) and added in the
+/// order of ranks. The bits are the same for the same number of ranks and the same division.
 /// @param grad_out [batch, num_heads, own q_len, value_dim]
-/// @param forward what distributed::attention_with_lse() made of the same tensors and options
+/// @param forward the result of distributed::attention_with_lse() for the same tensors and options
 /// @throws as distributed::attention()
 HEED_API AttentionGradients<float> attention_backward(const Ranks& ranks, FloatView grad_out,
                                                       FloatView query, FloatView key,

@@ -1,4 +1,4 @@
-/// Ranks that are threads of one process.
+/// Ranks as threads of one process.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,22 @@
 namespace heed { inline namespace v0 {
 
 /// Calls `body` once for each rank, each on a thread of its own, and returns when all have
-/// returned: what runs on several machines, in one process, for tests and for ThreadSanitizer.
+/// returned. It runs code for several machines in one process, for tests and ThreadSanitizer.
 ///
 ///     heed::run_thread_ranks(4, [](heed::Communicator& ranks) { … ranks.rank() … });
 ///
-/// When a rank throws, what the others wait for, and every later call, throws CommunicationError,
-/// which names that rank and says what it threw. It is thrown as well for a message of another
-/// length than the one that is expected, for a rank that ended without its part, and when every
-/// rank waits.
+/// When a rank throws, the transfers that other ranks wait for and all their later calls throw
+/// CommunicationError, whose text names that rank and its exception. It is also thrown when a
+/// message has another length than expected, when a rank returned without a message that another
+/// waits for, and when every rank waits.
 ///
-/// A transfer that is destroyed without wait() waits, but where an exception leaves: then its
-/// message is withdrawn, and nobody looks at its memory any more.
+/// A transfer that is destroyed without wait() waits. During the propagation of an exception its
+/// message is withdrawn instead, and its memory is no longer accessed.
 ///
-/// Each rank has a default_generator() of its own, which begins as a copy of the caller's; loops
-/// inside a rank use num_threads() of the caller divided by `size`, at least one thread; it
-/// computes under the caller's Cancellation.
-/// @throws InvalidArgument unless 1 ≤ size ≤ 1024; what the first rank to throw threw;
+/// Each rank has its own default_generator(), a copy of the caller's; loops inside a rank use
+/// num_threads() of the caller divided by `size`, at least one thread; ranks share the caller's
+/// Cancellation.
+/// @throws InvalidArgument unless 1 ≤ size ≤ 1024; the exception of the rank that threw first;
 /// std::system_error when the system has no more threads.
 HEED_API void run_thread_ranks(int size, const std::function<void(Communicator&)>& body);
 

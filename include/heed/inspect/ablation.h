@@ -1,7 +1,8 @@
-/// Whether heads matter: what changes when they are switched off, beside others chosen at random.
+/// Ablation: how much a model changes when heads are switched off, compared with heads chosen at
+/// random.
 ///
-/// A pattern of weights says where a head looks, not what for. Michel et al., "Are Sixteen Heads
-/// Really Better than One?", 2019, switch heads off and measure.
+/// The weights of a head show which tokens it reads, not whether the model needs it. Michel et al.,
+/// "Are Sixteen Heads Really Better than One?", 2019, switch heads off and measure the loss.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +15,25 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// How a model does while some heads are off.
+/// Measurements of a model while some heads are off.
 struct AblationOutcome {
-  std::vector<models::HeadIndex> heads;  ///< off, in rising order
-  /// Of a causal model with a head: the mean loss in nats, over all tokens of the texts but the
-  /// first of each, and over those of the repeated tokens that were there before.
+  std::vector<models::HeadIndex> heads;  ///< the heads that are off, in rising order
+  /// Only of a causal model with a head for its vocabulary: the mean loss in nats, over all tokens
+  /// of the texts but the first of each, and over the repeated tokens from the first repeat on.
   double text_loss = 0;
   double repeated_loss = 0;
-  /// The mean over all tokens of the texts of the cosine between their final hidden states with all
-  /// heads and without these.
+  /// The cosine between a token's final hidden states with all heads and without these, as a mean
+  /// over all tokens of the texts.
   double cosine = 1;
 };
 
 struct Ablation {
   bool has_losses = false;
   AblationOutcome all;                  ///< no head is off
-  AblationOutcome chosen;               ///< those that were named
-  std::vector<AblationOutcome> random;  ///< as many others, drawn anew each time
+  AblationOutcome chosen;               ///< the given heads are off
+  std::vector<AblationOutcome> random;  ///< as many random other heads are off, one entry per draw
 
-  /// Mean and standard deviation (of a sample; 0 of one) of a number of the random outcomes.
+  /// Mean and standard deviation (of a sample; 0 for one) of a number of the random outcomes.
   struct Spread {
     double mean = 0;
     double deviation = 0;
@@ -47,10 +48,11 @@ struct AblationOptions {
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
-/// Switches heads off, and as many of the others, drawn at random, several times.
+/// Measures a model with the given heads off, and several times with as many other heads off, drawn
+/// at random.
 /// @param scores of the same model: its texts and repeated tokens are read again
-/// @throws InvalidArgument when a head does not exist or is named twice, none is named, or there
-/// are fewer others than are to be drawn.
+/// @throws InvalidArgument when a head does not exist or is given twice, none is given, or there
+/// are fewer other heads than must be drawn.
 HEED_API Ablation ablate_heads(const models::Model& model, const HeadScores& scores,
                                std::vector<models::HeadIndex> heads,
                                const AblationOptions& options = {});

@@ -1,5 +1,4 @@
-/// Tokens and the weights with which they attend to each other: what is drawn of a sentence, and of
-/// a layer of a model.
+/// The tokens of a text and the attention weights between them, as figures and pages draw them.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +8,19 @@
 #include "heed/core/config.h"
 #include "heed/core/tensor.h"
 
-/// What attention does, in numbers and words.
+/// Attention in numbers and words.
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// What is shown has no more tokens than this.
+/// The most tokens that are drawn.
 inline constexpr std::int64_t kMaxTokens = 512;
 
 /// Self-attention of several heads over a text.
 struct AttendedTokens {
   std::string text;  ///< valid UTF-8
   std::vector<std::int64_t> token_ids;
-  std::vector<std::string> labels;  ///< of the tokens, fit for a terminal
+  std::vector<std::string> labels;  ///< of the tokens, without control characters
   Tensor<float> weights;            ///< [num_heads, num_tokens, num_tokens]
-  Tensor<bool> visible;             ///< [num_tokens, num_tokens]: who sees whom
+  Tensor<bool> visible;             ///< [num_tokens, num_tokens]: true where a query sees a key
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(token_ids.size()); }
   std::int64_t num_heads() const { return weights.extent(0); }

@@ -1,4 +1,4 @@
-/// What was computed or measured, as sentences of the explorer's page (explorer_page()).
+/// Converts attention results to sentences of the explorer's page (explorer_page()).
 #pragma once
 
 #include <string>
@@ -12,23 +12,22 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// The sentence with its queries, keys and values.
+/// The sentence of the page, with its queries, keys and values.
 HEED_API ExplorerSentence to_explorer(const SentenceAttention& attention);
 
-/// What its tokens are called; where nothing is said they are numbered. In self-attention there are
-/// queries alone.
+/// Names of tokens; without names tokens are numbered. Self-attention has query names only.
 struct TokenNames {
   std::vector<std::string> queries = {};
   std::vector<std::string> keys = {};
 };
 
-/// Weights [num_heads, q_len, kv_len], as a tab of a page. Keys are other tokens than the queries
-/// where they have names, or where there are not as many.
-/// @throws InvalidArgument where there are more than a page can hold, 1024 queries or keys.
+/// Weights [num_heads, q_len, kv_len] as a sentence of the page. Keys count as tokens other than
+/// the queries where they have names, or where q_len ≠ kv_len.
+/// @throws InvalidArgument where there are more than 1024 queries or keys.
 HEED_API ExplorerSentence to_explorer(const std::string& title, Tensor<float> weights,
                                       const TokenNames& names = {});
 
-/// A sentence for each layer: where its heads looked in the first sequence.
+/// One sentence per layer: the weights of its heads in the first sequence.
 /// @throws InvalidArgument as to_explorer().
 HEED_API std::vector<ExplorerSentence> to_explorer(const ModelMeasurement& measured);
 

@@ -1,4 +1,4 @@
-/// What was measured of layers, for a reader and for a program.
+/// Measurements of layers as text and as JSON.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// A table of the heads, a line each, of at most 100 columns.
+/// A table with a line per head, at most 100 columns wide.
 HEED_API std::string table_of(const AttentionDiagnostics& diagnostics);
 
-/// The findings: what was measured and, once for each kind, what it means and what to try. A line
-/// where there is none.
+/// The findings: the measurement and, once for each kind, what it means and what to try. One line
+/// if there are none.
 HEED_API std::string text_of(const std::vector<Finding>& findings);
 
-/// Name, table, similarity and findings.
+/// The layer's name, table, similarity and findings.
 HEED_API std::string text_of(const MeasuredLayer& layer);
 
-/// A JSON object with the measures of each head ("heads"), their similarity, its mean and the
-/// findings. What is not finite becomes null.
+/// A JSON object with the measurements of each head ("heads"), their similarity, its mean and the
+/// findings. Numbers that are not finite become null.
 HEED_API std::string json_of(const AttentionDiagnostics& diagnostics);
 
 }}}  // namespace heed::v0::inspect

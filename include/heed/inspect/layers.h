@@ -1,4 +1,4 @@
-/// What the heads of each layer of a model do on some sequences.
+/// Measurements of the heads of each layer of a model on some sequences.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,29 @@
 #include "heed/nn/seq2seq.h"
 #include "heed/nn/seq2seq_training.h"
 
-/// A look inside models: what their heads do, and pages and tables of it.
+/// Inspection of models: measurements of their heads, as pages and tables.
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// One layer of attention.
+/// The measurements of one layer of attention.
 struct MeasuredLayer {
   std::string name;                  ///< of its module
   AttentionDiagnostics diagnostics;  ///< over all sequences
-  /// Of the first sequence without padding: [num_heads, q_len, kv_len].
+  /// The weights of the first sequence without padding: [num_heads, q_len, kv_len].
   Tensor<float> weights = {};
-  Tensor<bool> visible = {};  ///< [q_len, kv_len]: which keys it could see; empty: all
-  std::string mask = "none";  ///< what that is called
+  Tensor<bool> visible = {};  ///< [q_len, kv_len]: true where a query sees a key; empty: all
+  std::string mask = "none";  ///< the description of the mask
 };
 
-/// The layers of self-attention of a model that reads ids [batch, length], of which so many of each
-/// sequence are real (none: all). The model's mode is as before.
+/// Measures the self-attention layers of a causal model. The model's mode does not change.
+/// @param ids [batch, length]
+/// @param lengths the number of real tokens of each sequence; empty: all
 /// @throws InvalidArgument as CausalTransformer::forward() and attention_diagnostics().
 HEED_API std::vector<MeasuredLayer> measure_layers(models::CausalTransformer& model,
                                                    TensorView<const std::int64_t> ids,
                                                    const std::vector<std::int64_t>& lengths = {});
 
-/// Every layer that looks at sources or targets, the targets given: self-attention and
-/// cross-attention, or what aligns the decoder of a recurrent model. None where there is none.
+/// Measures every attention layer over sources and targets, given the targets: self-attention and
+/// cross-attention, or the alignment of a recurrent model's decoder. Empty where there is none.
 /// @throws InvalidArgument as nn::Seq2Seq::forward().
 HEED_API std::vector<MeasuredLayer> measure_layers(nn::Seq2Seq<>& model,
                                                    const nn::SequenceBatch& batch);

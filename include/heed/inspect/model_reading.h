@@ -1,4 +1,4 @@
-/// What a trained model's heads do with a text.
+/// Queries, keys, values and weights of a trained model for a text.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// Queries, keys, values and weights of a layer, as its attention reads them.
+/// Queries, keys, values and weights of a layer, as its attention uses them.
 struct ReadLayer {
   Tensor<float> query;    ///< [num_heads, num_tokens, head_dim], rotary embedding applied
-  Tensor<float> key;      ///< [num_kv_heads, num_tokens, head_dim], likewise
+  Tensor<float> key;      ///< [num_kv_heads, num_tokens, head_dim], rotary embedding applied
   Tensor<float> value;    ///< [num_kv_heads, num_tokens, head_dim]
   Tensor<float> weights;  ///< [num_heads, num_tokens, num_tokens]
 };
@@ -28,14 +28,14 @@ struct ModelReading {
   std::string text;      ///< both texts of a pair, with " / " between them
   ModelText input;       ///< its tokens, their labels and words
   Mask mask;             ///< of every layer
-  Tensor<bool> visible;  ///< [num_tokens, num_tokens]: the same
+  Tensor<bool> visible;  ///< [num_tokens, num_tokens]: the mask as booleans
   std::vector<ReadLayer> layers;
 
-  /// A layer as what is drawn. @throws InvalidArgument when there is no such layer.
+  /// A layer as figures draw it. @throws InvalidArgument when there is no such layer.
   HEED_API AttendedTokens tokens_of(std::int64_t layer) const;
 };
 
-/// Reads a text, or two as a pair, with every head of a model.
+/// Runs a model over a text, or over a pair of texts, and records all layers.
 /// @throws InvalidArgument when a text is not valid UTF-8, or has no tokens or more than
 /// kMaxTokens.
 HEED_API ModelReading read_layers(const models::Model& model, const std::string& text,

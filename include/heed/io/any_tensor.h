@@ -24,14 +24,14 @@ using ConstView = TensorView<const T>;
 
 }  // namespace detail
 
-/// A tensor of any of the element types that array files hold. Look inside with std::visit,
-/// std::get_if or the functions below.
+/// A tensor of any of the element types of array files. Read it with std::visit, std::get_if or the
+/// functions below.
 using AnyTensor = detail::AnyOf<Tensor>;
 
 /// A view of elements of any of those types. Tensor<T> and TensorView<T> convert to it.
 using AnyView = detail::AnyOf<detail::ConstView>;
 
-/// The view of all of `tensor`, which must outlive it.
+/// A view of `tensor`, which must outlive it.
 HEED_API AnyView view(const AnyTensor& tensor);
 AnyView view(const AnyTensor&&) HEED_DELETED("name the tensor first: it ends before the view");
 
@@ -39,7 +39,7 @@ AnyView view(const AnyTensor&&) HEED_DELETED("name the tensor first: it ends bef
 /// "bfloat16".
 HEED_API std::string_view dtype_name(const AnyTensor& tensor);
 
-/// The shape, whatever the element type.
+/// The shape, for any element type.
 HEED_API const Shape& shape(const AnyTensor& tensor);
 HEED_API Shape shape(const AnyTensor&& tensor);
 

@@ -1,9 +1,10 @@
-/// GGUF files: a model's tensors, often quantised, and everything else about it, in one file.
+/// GGUF files: a model's tensors, often quantised, and its metadata, in one file.
 ///
-/// Versions 2 and 3, little-endian. A file is refused when a length or a number of things is more
-/// than its bytes can hold, a key or a tensor's name is empty or occurs twice, text is not UTF-8, a
-/// bool is neither 0 nor 1, an array holds arrays, a tensor has no dimension or more than 4, rows
-/// that do not fill their type's blocks, or bytes that are unaligned, another tensor's or outside.
+/// Versions 2 and 3, little-endian. A file is refused when a length or count is more than its bytes
+/// can hold, a key or a tensor's name is empty or occurs twice, text is not UTF-8, a bool is
+/// neither 0 nor 1, an array holds arrays, or a tensor has no dimension or more than 4, rows that
+/// do not fill their type's blocks, or bytes that are unaligned, shared with another tensor or
+/// outside the file.
 /// Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
@@ -32,28 +33,30 @@ using GgufValue =
 
 /// A tensor of a GGUF file.
 struct GgufTensor {
-  std::uint32_t type = 0;            ///< ggml's number of the type: 0 F32, 1 F16, 2 Q4_0, …
-  Shape shape;                       ///< row-major: ggml's dimensions in reverse
-  std::span<const std::byte> bytes;  ///< in the file; none of a type whose size heed does not know
-  std::int64_t offset = 0;           ///< of the first byte in the file
+  std::uint32_t type = 0;  ///< ggml's number of the type: 0 F32, 1 F16, 2 Q4_0, …
+  Shape shape;             ///< row-major: ggml's dimensions in reverse
+  std::span<const std::byte>
+      bytes;                ///< in the file; empty for a type whose size heed does not know
+  std::int64_t offset = 0;  ///< of the tensor's first byte in the file
 };
 
 /// A GGUF file, mapped. A handle: copies share the mapping. Immutable.
 class HEED_API GgufFile {
  public:
-  /// Only the header is read; it takes some ten times its bytes in memory at most.
-  /// @throws FormatError naming the file, the byte and what is wrong; IoError when it cannot be
-  ///     read, is empty or no regular file.
+  /// Maps the file and reads its header, which takes at most about ten times its size in memory.
+  /// @throws FormatError naming the file, the byte and the problem; IoError when it cannot be
+  ///     read, is empty or not a regular file.
   static GgufFile open(const std::filesystem::path& path);
-  /// The same of the bytes of a file, which must outlive it. `name` stands for it in errors.
+  /// open() of the bytes of a file, which must outlive the result. `name` is the file's name in
+  /// errors.
   static GgufFile parse(std::span<const std::byte> bytes, const std::string& name);
 
   const std::string& name() const noexcept;
   const std::map<std::string, GgufValue, std::less<>>& metadata() const noexcept;
   const std::map<std::string, GgufTensor, std::less<>>& tensors() const noexcept;
 
-  /// The value of a key. @throws FormatError naming the file and the key when it is missing or of
-  /// another kind; an integer serves as a double.
+  /// The value of a key; number() accepts an integer. @throws FormatError naming the file and the
+  /// key when it is missing or of another kind.
   bool boolean(std::string_view key) const;
   std::int64_t integer(std::string_view key) const;
   double number(std::string_view key) const;
