@@ -58,8 +58,7 @@ struct Cluster {
 ///
 ///     end(r, j)     = max(end(r, j − 1), arrival(j)) + pairs(r, j) / pairs_per_second
 ///     arrival(j)    = sent(j) + ⌈log₂ P⌉ · latency + bytes / bandwidth, of a segment that is read
-///     sent(j)       = when its owner, and all ranks that read it, have ended step j − 2 and the
-///     owner's
+///     sent(j)       = when its owner and all its readers have ended step j − 2, and the owner's
 ///                     link is free
 ///
 /// A rank that reads nothing of a segment continues at once. Divided by heads, the time is

@@ -17,7 +17,7 @@ struct ModelMeasurement {
   std::string sequences;  ///< a description of the sequences
   std::vector<MeasuredLayer> layers;
   std::vector<std::string> source = {};  ///< the tokens of the first sequence, or of its source
-  std::vector<std::string> target = {};  ///< the first input of the decoder, if there is one
+  std::vector<std::string> target = {};  ///< the tokens of the decoder's input, if any
 };
 
 /// The input of a model: sentences, or the text of a file or, with neither, data of its task.

@@ -35,8 +35,8 @@ using GgufValue =
 struct GgufTensor {
   std::uint32_t type = 0;  ///< ggml's number of the type: 0 F32, 1 F16, 2 Q4_0, …
   Shape shape;             ///< row-major: ggml's dimensions in reverse
-  std::span<const std::byte>
-      bytes;                ///< in the file; empty for a type whose size heed does not know
+  /// The elements in the file; empty for a type whose size heed does not know.
+  std::span<const std::byte> bytes;
   std::int64_t offset = 0;  ///< of the tensor's first byte in the file
 };
 

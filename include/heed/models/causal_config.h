@@ -1,4 +1,4 @@
-/// The sizes of a small causal model that heed trains, and how it knows where a token stands.
+/// The configuration of a small causal model that heed trains.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-/// What messages call a setting.
+/// How error messages name a setting.
 enum class SettingNames {
-  kMembers,  ///< as the member of the struct: "d_model"
-  kOptions,  ///< as the option of the command: "--d-model"
+  kMembers,  ///< by the member of the struct: "d_model"
+  kOptions,  ///< by the option of the command: "--d-model"
 };
 
-/// The sizes of a CausalTransformer, and what else it is made of.
+/// The sizes and parts of a CausalTransformer.
 struct CausalConfig {
   std::int64_t vocab_size = 0;
-  std::int64_t context = 64;  ///< tokens in a sequence that it learns from
+  std::int64_t context = 64;  ///< tokens in a training sequence
   std::int64_t layers = 2;    ///< blocks of attention and feed-forward
-  std::int64_t d_model = 64;  ///< numbers per token; a multiple of `heads`
+  std::int64_t d_model = 64;  ///< width of a token's vector; a multiple of `heads`
   std::int64_t heads = 4;
   std::string positions = "sinusoidal";  ///< one of position_names()
-  /// Which keys are visible, of those not later, as parse_mask() reads it: "streaming(4, 32)".
+  /// The keys that are visible, of those not later, as text for parse_mask(): "streaming(4, 32)".
   std::string mask = "none";
 };
 
 /// @throws InvalidArgument naming the setting when numbers are out of range or do not fit together,
-/// there are no such positions, or the mask does not fit sequences of any length.
+/// the positions are unknown, or the mask does not fit sequences of any length.
 HEED_API void check_config(const CausalConfig& config, SettingNames names = SettingNames::kMembers);
 
-/// What CausalConfig::positions may be: none; sinusoidal and learned, vectors added to the tokens';
-/// rotary, alibi, t5, shaw and clip, part of each layer of attention.
+/// The values of CausalConfig::positions: none; sinusoidal and learned, vectors that are added to
+/// those of tokens; rotary, alibi, t5, shaw and clip, which are part of each attention layer.
 HEED_API const std::vector<std::string>& position_names();
 
-/// The attention layers of a model of this configuration, whose positions end at `longest`.
+/// The attention layers of a model of this configuration, for positions up to `longest`.
 HEED_API nn::AttentionConfig attention_config(const CausalConfig& config, std::int64_t longest);
 
 }}}  // namespace heed::v0::models

@@ -1,4 +1,4 @@
-/// The tensors of a trained model as its files store them: folders of safetensors files, GGUF.
+/// The tensors of a trained model as its files store them: folders of safetensors files, or GGUF.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 #include "heed/core/tensor.h"
 #include "heed/io/gguf.h"
 
-/// Trained models: their files, their graphs, and the texts that they write.
+/// Trained models: their files, their computation, and text generation.
 namespace heed { inline namespace v0 { namespace models {
 
-/// How elements of a tensor are stored. The quantised types store blocks of 32 neighbours of a row:
+/// The storage of a tensor's elements. The quantised types store blocks of 32 neighbours of a row:
 ///   Q8_0: Float16 scale d, 32 int8 q:                     x = d · q
 ///   Q4_0: Float16 scale d, 32 nibbles q:                  x = d · (q − 8)
 ///   Q4_1: Float16 scale d, Float16 minimum m, 32 nibbles: x = d · q + m
@@ -28,14 +28,14 @@ namespace heed { inline namespace v0 { namespace models {
 // NOLINTNEXTLINE(readability-identifier-naming): as ggml calls its types
 enum class WeightType { kFloat32, kFloat16, kBFloat16, kQ8_0, kQ4_0, kQ4_1 };
 
-/// "float32", "q4_1".
+/// The name of a type, for example "float32" or "q4_1".
 HEED_API std::string_view to_string(WeightType type);
-/// Bytes of a row of `columns` elements. @throws InvalidArgument when a quantised row has a length
-/// that is no multiple of 32, or sizes overflow.
+/// The size of a row of `columns` elements, in bytes. @throws InvalidArgument when a quantised row
+/// has a length that is not a multiple of 32, or sizes overflow.
 HEED_API std::int64_t row_bytes(WeightType type, std::int64_t columns);
 
-/// A tensor of a checkpoint, where its file is mapped. Valid as long as the Checkpoint, or a copy
-/// of it.
+/// A tensor of a checkpoint, in the mapped file. Valid as long as the Checkpoint or a copy of it
+/// exists.
 struct StoredTensor {
   std::string name;
   WeightType type = WeightType::kFloat32;
@@ -46,32 +46,33 @@ struct StoredTensor {
 /// The elements as floats. @throws InvalidArgument when the shape does not fit the bytes.
 HEED_API Tensor<float> to_float(const StoredTensor& tensor);
 
-/// The tensors of a model. A handle: copies share the mapped files, which stay mapped as long as
-/// one of them lives. Immutable.
+/// The tensors of a model. A handle: copies share the mapped files, which stay mapped until the
+/// last copy is destroyed. Immutable.
 class HEED_API Checkpoint {
  public:
   /// Opens model.safetensors of a folder, or else the shards that its model.safetensors.index.json
-  /// names, or a .safetensors or .gguf file. Nothing is read but the headers. A file must not
-  /// change while it is mapped: a process that reads what has been cut off is ended by the system.
-  /// @throws FormatError naming the file and the byte: what GgufFile and read_safetensors() refuse;
-  ///     an index that names a file outside the folder, a tensor that its shard lacks, or lacks one
-  ///     that a shard has; a tensor in two shards; a GGUF file that is one of several parts.
-  ///     IoError when a file cannot be read, is empty or no regular file, or the folder has
+  /// names, or a .safetensors or .gguf file. Only headers are read. A file must not change while it
+  /// is mapped: if it becomes shorter, the system ends a process that reads the missing part.
+  /// @throws FormatError naming the file and the byte where GgufFile and read_safetensors() would;
+  ///     when an index names a file outside the folder or a tensor that its shard lacks, or lacks
+  ///     one
+  ///     that a shard has; for a tensor in two shards, and a GGUF file that is one of several
+  ///     parts.
+  ///     IoError when a file cannot be read, is empty or not a regular file, or the folder has
   ///     neither.
   static Checkpoint open(const std::filesystem::path& path);
-  /// The tensors of a GGUF file that is open already. @throws FormatError when it is one of several
-  /// parts.
+  /// The tensors of an open GGUF file. @throws FormatError when it is one of several parts.
   static Checkpoint of(const GgufFile& file);
 
-  /// In the order of their names.
+  /// The names of all tensors, sorted.
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const;
   /// @throws FormatError naming the checkpoint and the tensor when there is none of this name, and
-  ///     naming its type when it is not one of WeightType.
+  /// also its type when it is none of WeightType.
   StoredTensor tensor(std::string_view name) const;
-  /// What errors call it: the path.
+  /// The path, as errors name it.
   const std::string& name() const;
-  /// The file with its metadata, where the tensors are a GGUF file's.
+  /// The GGUF file with its metadata, if the tensors are from one.
   std::optional<GgufFile> gguf() const;
 
  private:

@@ -1,4 +1,4 @@
-/// Texts that a causal model writes.
+/// Text generation with causal models.
 #pragma once
 
 #include <cstdint>
@@ -14,60 +14,59 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-/// How the next token is chosen from its logits.
+/// How the next token is sampled from its logits.
 struct Sampling {
-  double temperature = 0;  ///< logits are divided by it; 0: always the likeliest token
-  std::int64_t top_k = 0;  ///< only the so many likeliest tokens; 0: all
-  double top_p = 1;        ///< only the likeliest tokens whose probabilities sum up to this
+  double temperature = 0;  ///< logits are divided by it; 0: always the most likely token
+  std::int64_t top_k = 0;  ///< only this number of most likely tokens; 0: all
+  double top_p = 1;        ///< only the most likely tokens, up to this sum of probabilities
 };
 
-/// The index of the chosen token; of equal ones the first. The same numbers of `random` give the
-/// same choice. @param logits [vocab_size]
-/// @throws InvalidArgument when an option means nothing, or a logit is NaN or all are −∞.
+/// Samples a token and returns its index; the first of equal ones. The same numbers of `random`
+/// give the same choice. @param logits [vocab_size]
+/// @throws InvalidArgument when an option is out of range, or a logit is NaN or all are −∞.
 HEED_API std::int64_t choose_token(std::span<const float> logits, const Sampling& sampling,
                                    TorchGenerator& random);
 
-/// How a text is written.
+/// The options of generate().
 struct GenerateOptions {
   std::int64_t max_tokens = 100;
   Sampling sampling = {};
   std::uint64_t seed = 0;
-  /// The text ends as soon as one of these stands in it, and before it.
+  /// The text ends before the first occurrence of any of these.
   std::vector<std::string> stop = {};
   PastOptions past = {};
-  /// Called with each piece of the text as it comes, in whole characters; false ends the text.
+  /// Called with each new piece of the text, in whole characters; returning false ends the text.
   std::function<bool(std::string_view piece)> on_text = {};
 };
 
-/// Why a text ended.
+/// The reason for the end of a text.
 enum class EndReason { kMaxTokens, kEndToken, kStopText, kContextFull, kCaller };
 
-/// "max_tokens", "end_token", "stop_text", "context_full", "caller".
+/// The name of a reason: "max_tokens", "end_token", "stop_text", "context_full" or "caller".
 HEED_API std::string_view to_string(EndReason reason);
 
-/// A text that was written.
+/// A generated text.
 struct Generated {
   std::vector<std::int64_t> ids = {};  ///< without the token that ended it
-  /// What follows the prompt's text, as Tokenizer::stream() gives it: with the space before its
-  /// first word.
+  /// The text after the prompt, as from Tokenizer::stream(): with the space before its first word.
   std::string text = {};
   EndReason reason = EndReason::kMaxTokens;
   std::int64_t prompt_tokens = 0;
-  double prefill_seconds = 0;  ///< until the prompt was read
-  double decode_seconds = 0;   ///< from there to the end
+  double prefill_seconds = 0;  ///< time to read the prompt
+  double decode_seconds = 0;   ///< time after that
 };
 
-/// Goes on after the tokens of a prompt. A token that the tokenizer does not know, for a model may
-/// have more than its tokenizer, stands for no text. Cancelled (heed/core/cancellation.h) it stops
-/// within milliseconds, while it reads the prompt too.
-/// @throws InvalidArgument when the model is not causal or has no head, the prompt is empty or does
-/// not fit into the model's positions, or an option means nothing.
+/// Continues the tokens of a prompt. A token that the tokenizer does not have, because a model may
+/// have more tokens than its tokenizer, adds no text. If cancelled (heed/core/cancellation.h), it
+/// stops within milliseconds, also while it reads the prompt.
+/// @throws InvalidArgument when the model is not causal or has no output projection, the prompt is
+/// empty or longer than the model's positions, or an option is out of range.
 HEED_API Generated generate(const Model& model, std::span<const std::int64_t> prompt,
                             const GenerateOptions& options = {});
-/// The same of a text. @throws InvalidArgument also when it is not valid UTF-8.
+/// generate() for a prompt as text. @throws InvalidArgument also when it is not valid UTF-8.
 HEED_API Generated generate(const Model& model, std::string_view prompt,
                             const GenerateOptions& options = {});
-/// What generate() checks before it reads the prompt. @throws InvalidArgument as generate().
+/// The checks that generate() makes first. @throws InvalidArgument as generate().
 HEED_API void check_generate(const Model& model, std::span<const std::int64_t> prompt,
                              const GenerateOptions& options);
 

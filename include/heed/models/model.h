@@ -32,14 +32,14 @@ struct HeadIndex {
   friend auto operator<=>(const HeadIndex&, const HeadIndex&) = default;
 };
 
-/// One attention of a forward pass: of one layer and one text. attention(query, key, value,
-/// options), statistics and diagnostics of these operands are what the model computes. The views
-/// are valid during the call.
+/// One call of attention in a forward pass, for one layer and one text. The model computes
+/// attention(query, key, value, options); statistics and diagnostics take the same operands. The
+/// views are valid during the call.
 struct AttentionCall {
   std::int64_t layer;
-  std::int64_t text;                ///< of the batch
+  std::int64_t text;                ///< its index in the batch
   FloatView query;                  ///< [1, num_heads, n, head_dim], rotary embedding applied
-  FloatView key;                    ///< [1, num_kv_heads, n, head_dim], likewise
+  FloatView key;                    ///< [1, num_kv_heads, n, head_dim], rotary embedding applied
   FloatView value;                  ///< [1, num_kv_heads, n, head_dim]
   const AttentionOptions& options;  ///< mask and scale
 };
@@ -48,17 +48,17 @@ HEED_API Tensor<float> weights_of(const AttentionCall& call);
 
 using AttentionObserver = std::function<void(const AttentionCall&)>;
 
-/// Token ids of one or several texts, one behind the other: text i has the ids boundaries[i] ≤ t <
+/// Token ids of one or several texts, concatenated: text i has the ids boundaries[i] ≤ t <
 /// boundaries[i + 1].
 struct Inputs {
   std::vector<std::int64_t> ids;
   std::vector<std::int64_t> boundaries;
-  std::vector<std::int64_t> type_ids = {};  ///< of a model with token types; none: all 0
+  std::vector<std::int64_t> type_ids = {};  ///< for a model with token types; empty: all 0
 
-  /// One text.
+  /// The inputs of one text.
   static Inputs of(std::vector<std::int64_t> ids);
   static Inputs of(const text::Encoding& encoding);
-  /// Several.
+  /// The inputs of several texts.
   static Inputs of(std::span<const text::Encoding> encodings);
 
   std::int64_t num_texts() const noexcept {
@@ -66,64 +66,68 @@ struct Inputs {
   }
 };
 
-/// What else happens in a forward pass.
+/// Options of a forward pass.
 struct ForwardOptions {
-  AttentionObserver observer = {};           ///< sees every attention
+  AttentionObserver observer = {};           ///< called for every attention call
   std::vector<HeadIndex> switched_off = {};  ///< heads whose output is replaced by 0
-  /// Sees the hidden states [tokens, hidden_size] after the embedding (0) and after each layer
-  /// (1 … num_layers), as transformers' hidden_states.
+  /// Called with the hidden states [tokens, hidden_size] after the embedding (0) and after each
+  /// layer
+  /// (1 … num_layers), like transformers' hidden_states.
   std::function<void(std::int64_t, FloatView)> hidden_states = {};
 };
 
-/// How keys and values of what was read are kept.
+/// The storage of a past's keys and values.
 struct PastOptions {
   KvStorage key_storage = KvStorage::kFloat32;
   KvStorage value_storage = KvStorage::kFloat32;
 };
 
-/// A transformer with its weights and its tokenizer. A handle: copies share the weights. What is
-/// const may be called by any number of threads.
+/// A transformer with its weights and its tokenizer. A handle: copies share the weights. Const
+/// functions may be called by any number of threads.
 class HEED_API Model {
  public:
   const ModelConfig& config() const noexcept;
-  /// Where the files have none, one that knows no texts: it encodes none, and its labels are ids.
+  /// The tokenizer. If the files have none, it cannot encode a text, and its labels are ids.
   const text::Tokenizer& tokenizer() const noexcept;
-  /// Of all weights, a tied one counted once.
+  /// The number of weights; shared ones count once.
   std::int64_t num_parameters() const noexcept;
-  /// Memory that the weights take as they are stored, in bytes.
+  /// Memory of the weights as they are stored, in bytes.
   std::int64_t num_bytes() const noexcept;
 
-  /// Hidden states of every token, after the last layer and the last norm.
+  /// The hidden states of every token, after the last layer and the final norm.
   /// @return [ids.size(), hidden_size]
   /// @throws InvalidArgument when an id is not in the vocabulary, boundaries do not fit, a text is
-  /// longer than the model's positions reach, or numbers grow beyond float32; FormatError naming
-  /// the tensor whose weights are not finite, where the result is not.
+  /// longer than the model's positions, or numbers overflow float32; FormatError naming the tensor
+  /// when the cause is a weight that is not finite.
   Tensor<float> forward(const Inputs& inputs, const ForwardOptions& options = {}) const;
 
-  /// Room for what a causal model keeps of a text that it reads piece by piece, and of its forks.
+  /// An empty cache of keys and values, for a causal model that reads a text piece by piece, and
+  /// for its forks.
   /// @throws InvalidArgument when the model is not causal.
   nn::Past make_past(const PastOptions& options = {}) const;
-  /// Hidden states of tokens that follow what `past` keeps, which then keeps them too. The same
-  /// bits however a text is divided, but for the rounding of products of other heights.
-  /// @param past of one text, of make_past()
+  /// The hidden states of tokens that follow those in `past`, to which they are added. The bits do
+  /// not depend on how a text is divided, except for the rounding of matrix products with other
+  /// numbers of rows.
+  /// @param past of one text, from make_past()
   /// @return [ids.size(), hidden_size]
   /// @throws InvalidArgument as the other forward().
   Tensor<float> forward(std::span<const std::int64_t> ids, nn::Past& past,
                         const ForwardOptions& options = {}) const;
 
-  /// Scores of the token that comes next: logits [n, vocab_size] of hidden states [n, hidden_size].
-  /// @throws InvalidArgument when the model has no head for it, and as forward() when the result is
+  /// The scores of the next token: logits [n, vocab_size] from hidden states [n, hidden_size].
+  /// @throws InvalidArgument when the model has no output projection, and as forward() when the
+  /// result is
   /// not finite.
   Tensor<float> logits(FloatView hidden) const;
   bool has_head() const noexcept;
 
-  /// One vector for each text, as config().pooling says, or the mean of its tokens' vectors.
-  /// @return [texts.size(), hidden_size times the kinds of pooling]
+  /// One vector for each text, by config().pooling or, without it, the mean of its tokens' vectors.
+  /// @return [texts.size(), hidden_size · number of pooling kinds]
   /// @throws InvalidArgument when a text is not valid UTF-8, or there is no tokenizer, and as
   /// forward().
   Tensor<float> embed(std::span<const std::string> texts) const;
 
-  struct Parts;  ///< weights and tokenizer: what load() makes
+  struct Parts;  ///< weights and tokenizer, which load() makes
 
  private:
   friend HEED_API Model load(const std::filesystem::path& path);
@@ -132,12 +136,12 @@ class HEED_API Model {
   std::shared_ptr<const Parts> parts_;
 };
 
-/// The model of a folder as transformers saves it (config.json, model.safetensors or its shards,
-/// tokenizer.json or vocab.txt if there is one) or of a GGUF file. Files are mapped: weights are
-/// read when they are first used, and stay as small as they are stored. Every tensor is used, or
-/// known to change no result.
-/// @throws FormatError naming the file and what is missing, wrong or unknown; IoError, which says
-/// what lies at the path and what to do where that is no such model.
+/// Loads a model from a folder as transformers saves it (config.json, model.safetensors or its
+/// shards, and tokenizer.json or vocab.txt if present) or from a GGUF file. Files are mapped:
+/// weights are read at first use, and keep their stored size. Every tensor is used, or known to
+/// change no result.
+/// @throws FormatError naming the file and what is missing, wrong or unknown; IoError with the
+/// contents of the path and a remedy when it has no such model.
 HEED_API Model load(const std::filesystem::path& path);
 
 /// The mean of −ln p(token | the tokens before it), in nats, over all tokens of a text but the

@@ -1,4 +1,4 @@
-/// Text as numbers, one for each character.
+/// A tokenizer with one token for each character.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace heed { inline namespace v0 { namespace text {
 
-/// The characters (code points) that occur in a text, numbered in their order in Unicode: the
-/// vocabulary of a small model that writes letter by letter. Immutable.
+/// The characters (code points) of a text, numbered in Unicode order: the vocabulary of a small
+/// model that predicts characters. Immutable.
 class HEED_API Characters final : public Tokenizer {
  public:
   /// @throws InvalidArgument when `text` is not valid UTF-8, with the offset of the offending byte.
@@ -26,14 +26,14 @@ class HEED_API Characters final : public Tokenizer {
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(characters_.size()); }
   std::int64_t vocab_size() const override { return size(); }
-  /// All of them in order: Characters(all()) is the same again.
+  /// All characters in order. Characters(all()) equals this.
   std::string all() const;
 
-  /// There are no special tokens: options say nothing.
-  /// @throws InvalidArgument when the text is not valid UTF-8, or naming a character that is not
-  /// among them.
+  /// There are no special tokens: options have no effect.
+  /// @throws InvalidArgument when the text is not valid UTF-8, or naming a character that is not in
+  /// the vocabulary.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const override;
-  /// encode().ids in four bytes each and no memory besides, for texts are long. @throws as encode()
+  /// encode().ids as 4-byte numbers, without further memory, for long texts. @throws as encode()
   std::vector<std::int32_t> short_ids(std::string_view text) const;
   std::string decode(std::span<const std::int64_t> ids,
                      const DecodeOptions& options = {}) const override;
@@ -42,7 +42,7 @@ class HEED_API Characters final : public Tokenizer {
   std::string token(std::int64_t id) const override;
   std::optional<std::int64_t> id(std::string_view token) const override;
 
-  /// The character of a number, which is in [0, size()).
+  /// The character of an id in [0, size()).
   const std::string& operator[](std::int64_t id) const HEED_LIFETIME_BOUND {
     return characters_[static_cast<std::size_t>(id)];
   }

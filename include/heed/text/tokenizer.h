@@ -1,11 +1,11 @@
-/// Text to the token ids of a model and back: one interface for every kind of tokenizer.
+/// Tokenizers: one interface for every kind of conversion between text and token ids.
 ///
-///     load_tokenizer(path)    those that models were trained with: BPE and WordPiece
+///     load_tokenizer(path)    tokenizers of trained models: BPE and WordPiece
 ///     text::WordTokenizer     words of the texts it was built from, and bytes
 ///     text::Characters        the characters of a small language model
 ///     tasks::Vocabulary       the words or characters of a translator
 ///
-/// What reads or writes text takes any of them, as a `const text::Tokenizer&`.
+/// Functions that read or write text accept any of them, as a `const text::Tokenizer&`.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@
 
 #include "heed/core/config.h"
 
-/// Tokenizers and what goes with them.
+/// Tokenizers and their types.
 namespace heed { inline namespace v0 { namespace text {
 
-/// The bytes of a text that became a token: begin ≤ i < end. Empty for tokens that stand for no
-/// text, such as [CLS].
+/// The bytes of a text that became a token: begin ≤ i < end. Empty for tokens without text, such as
+/// [CLS].
 struct TextRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -31,7 +31,7 @@ struct TextRange {
   friend bool operator==(const TextRange&, const TextRange&) = default;
 };
 
-/// A text as a model reads it.
+/// A text as token ids.
 struct Encoding {
   std::vector<std::int64_t> ids;
   std::vector<TextRange> ranges;       ///< of the text, one for each id
@@ -40,10 +40,10 @@ struct Encoding {
 
 /// How a text is encoded.
 struct EncodeOptions {
-  /// Whether the tokens that a model expects around a text are added, e.g. [CLS] and [SEP].
+  /// If true, adds the tokens that a model expects around a text, e.g. [CLS] and [SEP].
   bool add_special_tokens = true;
-  /// Whether "<|im_end|>" in a text is the token of that name. Texts of strangers want false: they
-  /// are then encoded as any other characters.
+  /// If true, "<|im_end|>" in a text becomes the token of that name. Use false for untrusted texts,
+  /// in which it is encoded as ordinary characters.
   bool parse_special_tokens = true;
 };
 
@@ -62,20 +62,21 @@ struct SpecialTokens {
   std::optional<std::int64_t> mask = std::nullopt;
 };
 
-/// Who says what in a conversation.
+/// A message of a conversation, with its author's role.
 struct ChatMessage {
   std::string role;  ///< "system", "user" or "assistant"
   std::string content;
 };
 
-/// How a conversation becomes a text.
+/// Options for the conversion of a conversation to text.
 struct ChatOptions {
-  /// Whether the beginning of the assistant's answer stands at its end. Templates that end with it
-  /// in any case keep it.
+  /// If true, the text ends with the beginning of the assistant's answer. Templates that always end
+  /// with it ignore this.
   bool add_generation_prompt = true;
 };
 
-/// Ids that become a text one by one, while a model writes them: Tokenizer::stream() makes it.
+/// An incremental decoder, which converts ids to text while a model generates them: see
+/// Tokenizer::stream().
 ///
 ///     std::string text;
 ///     for (const std::int64_t id : ids) text += stream->add(id);
@@ -86,11 +87,12 @@ class HEED_API DecodeStream {
   DecodeStream(const DecodeStream&) = delete;
   DecodeStream& operator=(const DecodeStream&) = delete;
 
-  /// What is certain of the text with this id and was not before: no id that follows changes it.
-  /// It may be nothing, as for ids beyond those of a tokenizer from a file, and end in a character.
+  /// Adds an id and returns the text that is now final: later ids do not change it. It may be
+  /// empty, for example after a part of a character, or for ids beyond those of a tokenizer from a
+  /// file.
   /// @throws InvalidArgument when decode() does for the id.
   virtual std::string add(std::int64_t id) = 0;
-  /// The rest of the text. No id may be added afterwards.
+  /// Returns the rest of the text. No id may be added afterwards.
   virtual std::string finish() = 0;
 
  protected:
@@ -106,44 +108,47 @@ class HEED_API Tokenizer {
   virtual std::int64_t vocab_size() const = 0;
   /// @throws InvalidArgument when a text is not valid UTF-8, with the offset of the offending byte.
   virtual Encoding encode(std::string_view text, const EncodeOptions& options = {}) const = 0;
-  /// Two texts as one input, e.g. [CLS] a [SEP] b [SEP]. Ranges are of the text they belong to.
+  /// Encodes two texts as one input, e.g. [CLS] a [SEP] b [SEP]. Ranges refer to the text of their
+  /// token.
   /// @throws InvalidArgument as encode(), and when the tokenizer has no form for pairs.
   virtual Encoding encode_pair(std::string_view first, std::string_view second,
                                const EncodeOptions& options = {}) const;
-  /// The text of ids, of byte-level tokenizers exactly the bytes, valid UTF-8 or not. @throws
-  /// InvalidArgument when one is not in [0, vocab_size()); load_tokenizer()'s skip greater ones.
+  /// The text of ids; byte-level tokenizers return exactly the bytes, valid UTF-8 or not. @throws
+  /// InvalidArgument when one is not in [0, vocab_size()); those of load_tokenizer() skip greater
+  /// ids.
   virtual std::string decode(std::span<const std::int64_t> ids,
                              const DecodeOptions& options = {}) const = 0;
-  /// decode() one id at a time, in a time that does not grow with the text: together what decode()
-  /// gives of `context` and the ids, without that of the context: " world" after "Hello". Where the
-  /// ids change what the context became, as one that ends within a character, it is all that was
-  /// not certain of it. The tokenizer must outlive the stream.
+  /// An incremental decode(), whose time per id does not grow with the text. The pieces together
+  /// are decode() of `context` and the ids, without the text of the context: " world" after
+  /// "Hello". Where the ids change the text of the context, for example one that ends within a
+  /// character, the pieces contain all of it that was not final. The tokenizer must outlive the
+  /// stream.
   /// @throws InvalidArgument when an id of the context is not in [0, vocab_size()).
   virtual std::unique_ptr<DecodeStream> stream(std::span<const std::int64_t> context = {},
                                                const DecodeOptions& options = {}) const;
-  /// The token as its file writes it: "##ing", "Ġthe".
+  /// The token as its file spells it: "##ing", "Ġthe".
   /// @throws InvalidArgument when id is not in [0, vocab_size()).
   virtual std::string token(std::int64_t id) const = 0;
-  /// The token as people should see it: "ing", "the". Control characters and bytes that are not
-  /// UTF-8 as escapes. @throws InvalidArgument when id is not in [0, vocab_size()).
+  /// The token for display: "ing", "the". Control characters and bytes that are not UTF-8 become
+  /// escapes. @throws InvalidArgument when id is not in [0, vocab_size()).
   virtual std::string label(std::int64_t id) const;
-  /// The id of a token as its file writes it.
+  /// The id of a token as its file spells it.
   virtual std::optional<std::int64_t> id(std::string_view token) const = 0;
-  /// Whether an id stands for no text, e.g. [CLS]. @throws InvalidArgument when there is no such
-  /// id.
+  /// True if an id has no text, e.g. [CLS]. @throws InvalidArgument when there is no such id.
   virtual bool is_special(std::int64_t id) const;
   virtual const SpecialTokens& special_tokens() const;
 
-  /// A conversation as the text that the model was trained on. Encoded as a text, what a message
-  /// says may become special tokens: encode_chat() is for models.
+  /// The text of a conversation in the format that the model was trained on. When this text is
+  /// encoded, parts of messages may become special tokens: use encode_chat() as the input of
+  /// models.
   /// @throws InvalidArgument when the tokenizer has no template, or one that heed does not know, or
-  /// there are no messages, or one has a role that the template refuses.
+  /// there are no messages, or the template refuses a role.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages,
                                           const ChatOptions& options = {}) const;
-  /// The tokens of that text. Those of the template are special tokens, the messages are texts of
-  /// strangers: "<|im_end|>" in one is encoded as any other characters. Nothing is put around it,
-  /// for the template has the token that begins texts. @throws InvalidArgument as
-  /// apply_chat_template().
+  /// The tokens of that text. Only special tokens of the template become special tokens; messages
+  /// are untrusted texts, in which "<|im_end|>" is encoded as ordinary characters. No tokens are
+  /// added around it, because the template contains the token that begins texts. @throws
+  /// InvalidArgument as apply_chat_template().
   virtual Encoding encode_chat(std::span<const ChatMessage> messages,
                                const ChatOptions& options = {}) const;
 
@@ -156,7 +161,7 @@ class HEED_API Tokenizer {
 
  protected:
   Tokenizer() = default;
-  // Copied as what they are, never as a tokenizer of unknown kind.
+  // Protected, so that a tokenizer is only copied as its own type.
   Tokenizer(const Tokenizer&) = default;
   Tokenizer(Tokenizer&&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
@@ -166,10 +171,10 @@ class HEED_API Tokenizer {
   void check_id(const char* function, std::int64_t id) const;
 };
 
-/// The tokenizer of a folder as transformers saves it (tokenizer.json, or vocab.txt with
+/// Loads the tokenizer of a folder as transformers saves it (tokenizer.json, or vocab.txt with
 /// tokenizer_config.json), of such a file, or of a GGUF file.
-/// @throws FormatError naming the file and what is wrong, or which part (normaliser, pre-tokenizer,
-/// model, post-processor, decoder) heed does not know; IoError.
+/// @throws FormatError naming the file and the problem, or the part (normaliser, pre-tokenizer,
+/// model, post-processor, decoder) that heed does not support; IoError.
 HEED_API std::unique_ptr<const Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 }}}  // namespace heed::v0::text
