@@ -1,4 +1,4 @@
-/// The attention of sequence-to-sequence models before transformers: decoder states look at all
+/// The attention of sequence-to-sequence models before transformers: decoder states attend to all
 /// encoder states.
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-/// What a decoder state saw: a soft alignment (Bahdanau et al., 2015). For the states of several
-/// steps both have a dimension of steps behind the batch.
+/// The result of attention to encoder states, a soft alignment (Bahdanau et al., 2015). For several
+/// decoder steps both tensors have a dimension of steps after the batch.
 template <class T>
 struct SoftAlignment {
   Variable<T> context;  ///< [batch, encoder_dim]: Σ weights · encoder_outputs
   Variable<T> weights;  ///< [batch, src_len], part of the graph
 };
 
-/// A source as a layer sees it: for calls that look at the same source again and again.
+/// A projected source, for several calls with the same source.
 template <class T>
 struct AlignmentSource {
   Variable<T> encoder_outputs;  ///< [batch, src_len, encoder_dim]
-  Variable<T> keys;             ///< [batch, src_len, …]: what scores are taken with
+  Variable<T> keys;             ///< [batch, src_len, …]: project(encoder_outputs)
 };
 
 /// score = vᵀ · tanh(W1 · encoder + W2 · decoder), without biases.
@@ -37,14 +37,13 @@ class HEED_API AdditiveAttention : public Module<T> {
   AdditiveAttention(std::int64_t encoder_dim, std::int64_t decoder_dim, std::int64_t attention_dim);
 
   /// @param encoder_outputs [batch, src_len, encoder_dim]
-  /// @param decoder_hidden  [batch, decoder_dim], or of several steps [batch, steps, decoder_dim]
-  /// @param src_lengths     how many states of each sequence count, or none: all. The others get
-  /// weight 0; a sequence of length 0 has weights and context 0.
+  /// @param decoder_hidden  [batch, decoder_dim], or for several steps [batch, steps, decoder_dim]
+  /// @param src_lengths     the number of states of each sequence that count; empty: all. The
+  /// others have weight 0; a sequence of length 0 has weights and context 0.
   /// @throws InvalidArgument when shapes or lengths do not fit.
   SoftAlignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
                            const std::vector<std::int64_t>& src_lengths = {});
-  /// The keys of encoder_outputs: W1 · encoder. attend_to({h, project(h)}, s) is
-  /// forward(h, s).
+  /// The keys of encoder_outputs: W1 · encoder. attend_to({h, project(h)}, s) equals forward(h, s).
   Variable<T> project(const Variable<T>& encoder_outputs);
   SoftAlignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
                              const std::vector<std::int64_t>& src_lengths = {});
@@ -56,15 +55,15 @@ class HEED_API AdditiveAttention : public Module<T> {
   Linear<T>& score_;
 };
 
-/// How a MultiplicativeAttention scores encoder state h against decoder state s.
+/// The scores of encoder state h for decoder state s.
 enum class LuongScore {
   kDot,      ///< h · s
   kGeneral,  ///< h · W s
   kConcat,   ///< vᵀ · tanh(W [h; s])
 };
 
-/// Source: Luong et al., "Effective Approaches to Attention-based Neural Machine Translation",
-/// 2015.
+/// Attention with one of the scores of LuongScore. Source: Luong et al., "Effective Approaches to
+/// Attention-based Neural Machine Translation", 2015.
 template <class T = float>
 class HEED_API MultiplicativeAttention : public Module<T> {
  public:
@@ -72,11 +71,11 @@ class HEED_API MultiplicativeAttention : public Module<T> {
   MultiplicativeAttention(std::int64_t encoder_dim, std::int64_t decoder_dim,
                           LuongScore method = LuongScore::kGeneral);
 
-  /// As AdditiveAttention::forward.
+  /// As AdditiveAttention::forward().
   SoftAlignment<T> forward(const Variable<T>& encoder_outputs, const Variable<T>& decoder_hidden,
                            const std::vector<std::int64_t>& src_lengths = {});
-  /// The keys of encoder_outputs: for kConcat W [h; 0], else they themselves. attend_to({h,
-  /// project(h)}, s) is forward(h, s).
+  /// The keys of encoder_outputs: W [h; 0] for kConcat, otherwise the outputs themselves.
+  /// attend_to({h, project(h)}, s) equals forward(h, s).
   Variable<T> project(const Variable<T>& encoder_outputs);
   SoftAlignment<T> attend_to(const AlignmentSource<T>& source, const Variable<T>& decoder_hidden,
                              const std::vector<std::int64_t>& src_lengths = {});

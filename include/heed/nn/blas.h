@@ -1,6 +1,6 @@
 /// The BLAS library that computes the matrix products of layers. A library built with
-/// HEED_BUILD_NN=OFF has no layers, needs no BLAS and lacks these functions; trained models have
-/// products of heed's own.
+/// HEED_BUILD_NN=OFF has no layers, needs no BLAS and lacks these functions; heed computes the
+/// products of trained models itself.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace heed { inline namespace v0 {
 
-/// Leaves the threads of the BLAS library as they are. Unless this is called before the first
-/// matrix product, heed then sets OpenBLAS to one thread for the whole process, because it divides
-/// products among its own threads.
+/// Leaves the number of threads of the BLAS library unchanged. Unless this is called before the
+/// first matrix product, heed then sets OpenBLAS to one thread for the whole process, because it
+/// divides products among its own threads.
 HEED_API void keep_blas_threads() noexcept;
 
-/// Which BLAS library is used and how, on one line, e.g. "OpenBLAS 0.3.21 …, one thread a call".
+/// The BLAS library and its settings, on one line, e.g. "OpenBLAS 0.3.21 …, one thread a call".
 HEED_API std::string blas_description();
 
 }}  // namespace heed::v0

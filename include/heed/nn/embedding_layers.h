@@ -1,4 +1,4 @@
-/// What turns token ids into the vectors attention reads: embeddings, and where a token stands.
+/// Layers that convert token ids to vectors: embeddings and position encodings.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class HEED_API TokenEmbedding : public Module<T> {
   TokenEmbedding(std::int64_t vocab_size, std::int64_t embed_dim)
       : embedding_(this->template make_module<Embedding<T>>("embedding", vocab_size, embed_dim)) {}
 
-  /// token_ids [...] to [..., embed_dim]. @throws InvalidArgument when an id is not below
-  /// vocab_size.
+  /// From token_ids [...] to vectors [..., embed_dim]. @throws InvalidArgument when an id is not in
+  /// [0, vocab_size).
   Variable<T> forward(TensorView<const std::int64_t> token_ids) {
     return embedding_.forward(token_ids);
   }
@@ -28,8 +28,8 @@ class HEED_API TokenEmbedding : public Module<T> {
   Embedding<T>& embedding_;
 };
 
-/// x + sinusoidal_encoding, kept in the buffer `pe` [1, max_len, d_model], and then dropout if one
-/// is named.
+/// x + sinusoidal_encoding, which is stored in the buffer `pe` [1, max_len, d_model], followed by
+/// dropout if it is given.
 template <class T = float>
 class HEED_API SinusoidalPositionalEncoding : public Layer<T> {
  public:
@@ -39,7 +39,7 @@ class HEED_API SinusoidalPositionalEncoding : public Layer<T> {
 
   /// x [batch, length, d_model]. @throws InvalidArgument when length exceeds max_len.
   Variable<T> forward(const Variable<T>& x) override { return forward(x, 0); }
-  /// The same for an x whose first element stands at position `first`.
+  /// forward() for an x whose first element is at position `first`.
   Variable<T> forward(const Variable<T>& x, std::int64_t first);
   std::string class_name() const override { return "SinusoidalPositionalEncoding"; }
 
@@ -48,8 +48,8 @@ class HEED_API SinusoidalPositionalEncoding : public Layer<T> {
   Variable<T> pe_;
 };
 
-/// x + a learned vector for each position, the part `position_embeddings`, and then dropout. The
-/// table is drawn twice, as in PyTorch: by Embedding, and then anew with standard deviation 0.02.
+/// x + a learned vector for each position, the part `position_embeddings`, followed by dropout. As
+/// in PyTorch, the table is drawn twice: by Embedding, and again with standard deviation 0.02.
 template <class T = float>
 class HEED_API LearnedPositionalEncoding : public Layer<T> {
  public:
@@ -59,7 +59,7 @@ class HEED_API LearnedPositionalEncoding : public Layer<T> {
 
   /// x [batch, length, d_model]. @throws InvalidArgument when length exceeds max_len.
   Variable<T> forward(const Variable<T>& x) override { return forward(x, 0); }
-  /// The same for an x whose first element stands at position `first`.
+  /// forward() for an x whose first element is at position `first`.
   Variable<T> forward(const Variable<T>& x, std::int64_t first);
   std::string class_name() const override { return "LearnedPositionalEncoding"; }
 

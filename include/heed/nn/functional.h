@@ -18,19 +18,19 @@ namespace heed { inline namespace v0 {
 HEED_API Tensor<float> linear(FloatView x, const LinearParameters<float>& parameters);
 HEED_API Tensor<double> linear(DoubleView x, const LinearParameters<double>& parameters);
 
-/// The rows of `table` [num_embeddings, embedding_dim] that token_ids [...] name:
+/// The rows of `table` [num_embeddings, embedding_dim] with the indices token_ids [...]:
 /// [..., embedding_dim]. @throws InvalidArgument when an id is not a row of the table.
 HEED_API Tensor<float> embedding(TensorView<const std::int64_t> token_ids, FloatView table);
 
 /// The heads of x [batch, length, num_heads · head_dim] as a view
-/// [batch, num_heads, length, head_dim]; nothing is copied but a tensor that ends with the call.
+/// [batch, num_heads, length, head_dim]; the heads of a temporary tensor are copied.
 /// @throws InvalidArgument when x is not of rank 3 or its width is not a multiple of num_heads.
 HEED_API FloatView split_heads(FloatView x, std::int64_t num_heads);
 HEED_API DoubleView split_heads(DoubleView x, std::int64_t num_heads);
 HEED_API Tensor<float> split_heads(Tensor<float>&& x, std::int64_t num_heads);
 HEED_API Tensor<double> split_heads(Tensor<double>&& x, std::int64_t num_heads);
 
-/// The inverse of split_heads: [batch, num_heads, length, head_dim] side by side as
+/// The inverse of split_heads: from [batch, num_heads, length, head_dim] to
 /// [batch, length, num_heads · head_dim].
 HEED_API Tensor<float> merge_heads(FloatView heads);
 HEED_API Tensor<double> merge_heads(DoubleView heads);
@@ -59,25 +59,25 @@ HEED_API AttentionParameters<float> attention_init(TorchGenerator& generator,
                                                    std::int64_t embed_dim, std::int64_t inner_dim,
                                                    bool bias = true);
 
-/// The three parts of one projection whose output holds query, key and value side by side
-/// (weight [3 · inner_dim, embed_dim]), in that order.
+/// Splits a projection that computes query, key and value, concatenated in this order (weight [3 ·
+/// inner_dim, embed_dim]), into three.
 /// @throws InvalidArgument when the number of outputs is not a multiple of 3.
 HEED_API std::array<LinearParameters<float>, 3> split_qkv(const LinearParameters<float>& fused);
 
-/// What multi-head attention computed.
+/// The result of multi-head attention.
 template <class Real>
 struct MultiHeadOutput {
   Tensor<Real> out;      ///< [batch, q_len, embed_dim]
   Tensor<Real> weights;  ///< [batch, num_heads, q_len, kv_len], after dropout
 };
 
-/// Multi-head attention of `x` [batch, q_len, embed_dim] to `context` [batch, kv_len, embed_dim];
-/// with context = x it is self-attention, otherwise cross-attention:
+/// Multi-head attention of `x` [batch, q_len, embed_dim] to `context` [batch, kv_len, embed_dim]:
+/// self-attention for context = x, otherwise cross-attention:
 ///
 ///     out = merge_heads(attention(split_heads(query(x)), split_heads(key(context)),
 ///                                 split_heads(value(context)))) · out.weightᵀ + out.bias
 ///
-/// Every weight is kept, so memory grows with q_len · kv_len.
+/// All weights are returned, so memory grows with q_len · kv_len.
 /// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
 /// @throws InvalidArgument when shapes, heads or options do not fit.
 HEED_API MultiHeadOutput<float> multi_head_attention(FloatView x, FloatView context,

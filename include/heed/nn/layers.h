@@ -32,7 +32,7 @@ class HEED_API Linear : public Layer<T> {
   Variable<T> bias_;
 };
 
-/// Rows of a table: torch.nn.Embedding. weight [num_embeddings, embedding_dim], normal with mean 0
+/// A lookup table: torch.nn.Embedding. weight [num_embeddings, embedding_dim], normal with mean 0
 /// and standard deviation 1; the row padding_idx is 0 and receives no gradient.
 template <class T = float>
 class HEED_API Embedding : public Module<T> {
@@ -42,7 +42,7 @@ class HEED_API Embedding : public Module<T> {
   Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
             std::optional<std::int64_t> padding_idx = std::nullopt);
 
-  /// ids [...] to [..., embedding_dim]. @throws InvalidArgument when an id is not a row.
+  /// From ids [...] to rows [..., embedding_dim]. @throws InvalidArgument when an id is not a row.
   Variable<T> forward(TensorView<const std::int64_t> ids);
   const Variable<T>& weight() const noexcept { return weight_; }
 
@@ -54,7 +54,7 @@ class HEED_API Embedding : public Module<T> {
   std::optional<std::int64_t> padding_idx_;
 };
 
-/// Normalises over the last dimensions: torch.nn.LayerNorm. weight is 1 and bias 0 at first, both
+/// Normalises over the last dimensions: torch.nn.LayerNorm. weight is initially 1 and bias 0, both
 /// of `normalized_shape`.
 template <class T = float>
 class HEED_API LayerNorm : public Layer<T> {
@@ -75,12 +75,13 @@ class HEED_API LayerNorm : public Layer<T> {
   double eps_;
 };
 
-/// A seed for one call's dropout, drawn from default_generator(), so that set_seed reproduces it.
+/// A dropout for one call, whose seed is drawn from default_generator(), so that set_seed
+/// reproduces it.
 /// Nothing is drawn for a probability of 0, as in PyTorch.
 HEED_API heed::Dropout draw_dropout(double probability);
 
 /// In training, sets elements to 0 with probability p and divides the others by 1 − p:
-/// torch.nn.Dropout. Which ones fall is decided by draw_dropout, not by PyTorch's stream.
+/// torch.nn.Dropout. draw_dropout() selects the elements, not PyTorch's stream.
 template <class T = float>
 class HEED_API Dropout : public Layer<T> {
  public:
@@ -88,7 +89,7 @@ class HEED_API Dropout : public Layer<T> {
   explicit Dropout(double p = 0.5);
 
   Variable<T> forward(const Variable<T>& x) override;
-  /// The dropout of one call: none in evaluation.
+  /// The dropout of one call; of probability 0 in evaluation.
   heed::Dropout draw() const;
   double p() const noexcept { return p_; }
 
@@ -115,11 +116,11 @@ class HEED_API Tanh : public Layer<T> {
   std::string class_name() const override { return "Tanh"; }
 };
 
-/// Layers one behind the other, called "0", "1", …: torch.nn.Sequential.
+/// Layers that are applied one after the other, named "0", "1", …: torch.nn.Sequential.
 template <class T = float>
 class HEED_API Sequential : public Layer<T> {
  public:
-  /// Constructs a layer at the end.
+  /// Constructs a layer and appends it.
   template <class L, class... Arguments>
   L& append(Arguments&&... arguments) {
     L& layer = this->template make_module<L>(std::to_string(this->num_parts()),

@@ -1,4 +1,4 @@
-/// Layers and models: named parameters, buffers and parts, as torch.nn.Module has them.
+/// Layers and models: named parameters, buffers and parts, as in torch.nn.Module.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ struct NamedView {
   AnyView value;
 };
 
-/// What a module has learned, in PyTorch's names and order. The views are of the module's own
-/// memory: they show later changes and live as long as the module.
+/// The state of a module, with PyTorch's names and order. The views refer to the module's memory:
+/// they show later changes and are valid as long as the module exists.
 using StateDict = std::vector<NamedView>;
 
-/// A part of a model. Parameters, buffers and parts are made, named and drawn from
-/// default_generator() in one step each, in the order in which they are written down:
+/// A part of a model. Parameters, buffers and parts are created, named and drawn from
+/// default_generator() in one step each, in the order of their declaration:
 ///
 ///     struct Model : heed::nn::Module<> {
 ///       nn::Embedding<>& embedding = make_module<nn::Embedding<>>("embedding", 100, 32);
@@ -52,19 +52,19 @@ class HEED_API Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// The name that the summary gives, in PyTorch that of the class.
+  /// The name in the summary, in PyTorch that of the class.
   virtual std::string class_name() const = 0;
-  /// What the summary says between the parentheses.
+  /// The text between the parentheses of the summary.
   virtual std::string extra_repr() const;
 
-  /// Everything that an optimiser may change: the module's own parameters, then its parts'.
+  /// All parameters, which an optimiser may change: the module's own, then those of its parts.
   std::vector<NamedVariable<T>> named_parameters() const;
   std::vector<Variable<T>> parameters() const;
   /// The number of elements of all parameters.
   std::int64_t num_parameters() const;
 
-  /// Sets the mode of this module and its parts; a module starts in training. Only dropout knows
-  /// the difference.
+  /// Sets the mode of this module and its parts; a module starts in training mode. Only dropout
+  /// depends on it.
   void train(bool is_training = true);
   void eval() { train(false); }
   bool is_training() const noexcept { return is_training_; }
@@ -72,31 +72,32 @@ class HEED_API Module {
   /// Calls use(full name, part) for every part and its parts, e.g. with "blocks.0.attention".
   void for_each_part(const std::function<void(const std::string& name, Module& part)>& use);
 
-  /// Forgets the gradients of all parameters.
+  /// Removes the gradients of all parameters.
   void zero_grad() const;
 
-  /// The module and its parts in the form that PyTorch prints.
+  /// The module and its parts as text, in PyTorch's format.
   std::string summary() const;
 
-  /// Parameters and buffers: of each module first its parameters, then its buffers, then its parts.
+  /// All parameters and buffers: for each module first its parameters, then its buffers, then its
+  /// parts.
   StateDict state_dict() const&;
   void state_dict() const&& HEED_DELETED("name it first: it may end before the result");
 
-  /// Copies every tensor of `state` to the place of its name. Other element types are converted.
+  /// Copies every tensor of `state` to the tensor of its name, converting element types.
   /// @throws InvalidArgument, before anything is written, naming all tensors that are missing,
-  /// unexpected, given twice or of another shape, and constants that are not what they should be.
+  /// unexpected, given twice or of another shape, and constants with other elements.
   void load_state_dict(const StateDict& state);
 
  protected:
-  /// A tensor that is learned.
+  /// Creates a tensor that is learned.
   Variable<T> make_parameter(std::string name, Tensor<T> value);
-  /// A tensor that is not learned but part of the state.
+  /// Creates a tensor that is not learned but part of the state.
   Variable<T> make_buffer(std::string name, Tensor<T> value);
-  /// A tensor that is part of the state only because PyTorch has it there: it never changes, and
-  /// loading another one is an error.
+  /// Creates a constant that is part of the state for compatibility with PyTorch: it never changes,
+  /// and loading other elements is an error.
   void make_constant(std::string name, Tensor<bool> value);
 
-  /// A part, constructed from `arguments`.
+  /// Creates a part from `arguments`.
   template <class M, class... Arguments>
   M& make_module(std::string name, Arguments&&... arguments) {
     auto owned = std::make_unique<M>(std::forward<Arguments>(arguments)...);
@@ -108,7 +109,7 @@ class HEED_API Module {
   std::size_t num_parts() const noexcept { return parts_.size(); }
 
  private:
-  // A name and what it stands for.
+  // A name and its tensor.
   struct Slot {
     std::string name;
     std::variant<Variable<T>, std::shared_ptr<const Tensor<bool>>> value;

@@ -1,8 +1,8 @@
-/// Functions of variables. Each computes its value and, unless NoGrad forbids it, remembers how a
-/// gradient passes through it. T is float or double; sums run in double.
+/// Functions of variables. Each computes its value and, unless NoGrad forbids it, records how to
+/// compute the gradients of its inputs. T is float or double; sums are in double.
 ///
-/// All throw InvalidArgument when shapes do not fit, before anything is computed. Dimensions may
-/// count from the end: −1 is the innermost.
+/// All throw InvalidArgument when shapes do not fit, before anything is computed. Negative
+/// dimensions count from the end: −1 is the innermost.
 #pragma once
 
 #include <cstdint>
@@ -54,19 +54,19 @@ Variable<T> operator*(double factor, const Variable<T>& x) {
 
 // ---- matrices
 
-/// a [..., m, k] · b [..., k, n] = [..., m, n]; the dimensions in front broadcast.
+/// a [..., m, k] · b [..., k, n] = [..., m, n]; the leading dimensions broadcast.
 template <class T>
 HEED_API Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
 
-/// x · weightᵀ + bias for x [..., in_features], weight [out_features, in_features] and bias
-/// [out_features], or none.
+/// x · weightᵀ + bias, [..., out_features], for x [..., in_features], weight [out_features,
+/// in_features] and bias [out_features], which may be undefined.
 template <class T>
 HEED_API Variable<T> linear(const Variable<T>& x, const Variable<T>& weight,
                             const Variable<T>& bias = {});
 
-// ---- the same elements elsewhere
+// ---- views and rearrangements
 
-/// Nothing is copied.
+/// The same elements in another shape; nothing is copied.
 template <class T>
 HEED_API Variable<T> reshape(const Variable<T>& x, const Shape& shape);
 /// Dimension i of the result is dimension order[i] of x.
@@ -81,16 +81,16 @@ HEED_API Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape);
 /// The indices begin ≤ i < end of a dimension.
 template <class T>
 HEED_API Variable<T> slice(const Variable<T>& x, int dim, std::int64_t begin, std::int64_t end);
-/// Index `index` of a dimension, which the result lacks.
+/// The slice at `index` of a dimension, which the result lacks.
 template <class T>
 HEED_API Variable<T> select(const Variable<T>& x, int dim, std::int64_t index);
-/// Parts of `size` along a dimension, the last perhaps smaller: torch.split.
+/// Parts of `size` along a dimension; the last may be smaller: torch.split.
 template <class T>
 HEED_API std::vector<Variable<T>> split(const Variable<T>& x, std::int64_t size, int dim = -1);
-/// Side by side along a dimension: torch.cat.
+/// Concatenates along a dimension: torch.cat.
 template <class T>
 HEED_API Variable<T> concat(const std::vector<Variable<T>>& parts, int dim = -1);
-/// Along a new dimension: torch.stack.
+/// Concatenates along a new dimension: torch.stack.
 template <class T>
 HEED_API Variable<T> stack(const std::vector<Variable<T>>& parts, int dim = 0);
 
@@ -107,28 +107,27 @@ template <class T>
 HEED_API Variable<T> exp(const Variable<T>& x);
 template <class T>
 HEED_API Variable<T> log(const Variable<T>& x);
-/// Each element becomes 0 with the given probability, or else is divided by 1 − probability. Which
-/// ones is a function of the seed and of their index; see Dropout.
+/// Sets each element to 0 with the given probability and divides the others by 1 − probability. The
+/// choice is a function of the seed and the element's index; see Dropout.
 template <class T>
 HEED_API Variable<T> dropout(const Variable<T>& x, const heed::Dropout& dropout);
 
 // ---- over the last dimension
 
-/// exp(xᵢ) / Σⱼ exp(xⱼ); a row of −infinity gives 0.
+/// exp(xᵢ) / Σⱼ exp(xⱼ); a row of only −infinity gives 0.
 template <class T>
 HEED_API Variable<T> softmax(const Variable<T>& x);
 /// xᵢ − log Σⱼ exp(xⱼ)
 template <class T>
 HEED_API Variable<T> log_softmax(const Variable<T>& x);
 
-/// The target that no loss is taken of.
+/// The target that cross_entropy() ignores.
 inline constexpr std::int64_t kIgnoreIndex = -100;
 
 /// The mean of −log_softmax(logits)[target] over the targets that are not `ignore_index`.
-/// @param logits  [..., classes]; the classes come last, whatever the rank
+/// @param logits  [..., classes], of any rank from 1
 /// @param targets [...], each below `classes`
-/// @return one element. Where PyTorch returns NaN because no target counts, InvalidArgument is
-/// thrown.
+/// @return one element. @throws InvalidArgument when no target counts, where PyTorch returns NaN.
 template <class T>
 HEED_API Variable<T> cross_entropy(const Variable<T>& logits,
                                    TensorView<const std::int64_t> targets,
@@ -142,7 +141,8 @@ HEED_API Variable<T> layer_norm(const Variable<T>& x, const Variable<T>& weight,
 
 // ---- tables and sums
 
-/// The rows of `table` [num_embeddings, embedding_dim] that ids [...] name: [..., embedding_dim].
+/// The rows of `table` [num_embeddings, embedding_dim] with the indices ids [...]: [...,
+/// embedding_dim].
 /// The row `padding_idx` receives no gradient.
 template <class T>
 HEED_API Variable<T> embedding(TensorView<const std::int64_t> ids, const Variable<T>& table,
@@ -156,26 +156,26 @@ HEED_API Variable<T> mean(const Variable<T>& x);
 
 // ---- attention
 
-/// Terms of attention that can be learned, in place of the options' own.
+/// Learned terms of attention, which replace the options' own.
 template <class T>
 struct LearnedTerms {
   Variable<T> alibi_slopes = {};  ///< [num_heads]
   Variable<T> bias = {};          ///< broadcasts to [batch, num_heads, q_len, kv_len]
   Variable<T> sinks = {};         ///< [num_heads]
-  /// The tables of the options' relative_bias and relative_vectors, which say their buckets.
+  /// The tables of the options' relative_bias and relative_vectors, which must have the buckets.
   Variable<T> relative_bias = {};
   Variable<T> relative_key = {};
   Variable<T> relative_value = {};
 };
 
-/// scoreₜₛ = Σₐ weightₐ · tanh(keysₛₐ + queriesₜₐ), the scores of additive attention, for keys
-/// [batch, kv_len, dim], queries [batch, q_len, dim] and weight [dim]: [batch, q_len, kv_len]. No
-/// tensor of q_len · kv_len · dim elements is ever made.
+/// The scores of additive attention, scoreₜₛ = Σₐ weightₐ · tanh(keysₛₐ + queriesₜₐ), for keys
+/// [batch, kv_len, dim], queries [batch, q_len, dim] and weight [dim]: [batch, q_len, kv_len]. It
+/// never makes a tensor of q_len · kv_len · dim elements.
 template <class T>
 HEED_API Variable<T> additive_scores(const Variable<T>& keys, const Variable<T>& queries,
                                      const Variable<T>& weight);
 
-/// Where heads lie side by side: head h in the columns from first + h · head_dim on.
+/// The columns of concatenated heads: head h has head_dim columns from first + h · head_dim on.
 struct HeadColumns {
   std::int64_t num_heads = 1;
   std::int64_t head_dim = 0;
@@ -185,13 +185,12 @@ struct HeadColumns {
   std::int64_t end() const noexcept { return first + width(); }
 };
 
-/// An operand of attention: heads as a projection makes them, in the columns of a variable.
-/// Attention reads them there and no copy is made, so that one projection may hold query, key and
-/// value.
+/// An operand of attention: heads in the columns of a projection's result. Attention reads them
+/// there without a copy, so that one projection may compute query, key and value.
 template <class T>
 struct Heads {
-  /// [batch, length, width]; or heads apart, [batch, num_heads, length, head_dim], all of them,
-  /// whatever `columns` says.
+  /// [batch, length, width]; or separate heads, [batch, num_heads, length, head_dim], all of which
+  /// are used and `columns` ignored.
   Variable<T> source;
   HeadColumns columns = {};
 
@@ -200,25 +199,24 @@ struct Heads {
   void view() const&& HEED_DELETED("name it first: it may end before the result");
 };
 
-/// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value
-/// [batch, num_kv_heads, kv_len, ...]. Gradients go to all three and to `learned`. The options' own
-/// slopes, bias, sinks and tables get none; what is recorded has copies of them. What a mask or a
-/// score_mod refers to must live until backward().
+/// heed::attention of variables: query [batch, num_heads, q_len, head_dim], key and value [batch,
+/// num_kv_heads, kv_len, ...]. Gradients go to all three and to `learned`. The options' own slopes,
+/// bias, sinks and tables get none, and are copied for the backward pass. Tensors that a mask or a
+/// score_mod refers to must exist until backward().
 template <class T>
 HEED_API Variable<T> attention(const Variable<T>& query, const Variable<T>& key,
                                const Variable<T>& value,
                                const BasicAttentionOptions<T>& options = {},
                                const LearnedTerms<T>& learned = {});
-/// The same of heads. Where the query's are columns, so are those of the result:
-/// [batch, q_len, num_heads · value_dim]. Gradients take one pass into the columns that they
-/// belong to.
+/// attention() of heads. Where the query's heads are columns, the result has columns too: [batch,
+/// q_len, num_heads · value_dim]. Gradients are written directly to the columns of their inputs.
 template <class T>
 HEED_API Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>& value,
                                const BasicAttentionOptions<T>& options = {},
                                const LearnedTerms<T>& learned = {});
 
-/// heed::feature_map_attention of heads: columns where the query's are, [batch, q_len,
-/// num_heads · value_dim]. Gradients go to all three.
+/// heed::feature_map_attention of heads. Where the query's heads are columns, the result is [batch,
+/// q_len, num_heads · value_dim]. Gradients go to all three.
 template <class T>
 HEED_API Variable<T> feature_map_attention(const Heads<T>& query, const Heads<T>& key,
                                            const Heads<T>& value,
@@ -226,13 +224,13 @@ HEED_API Variable<T> feature_map_attention(const Heads<T>& query, const Heads<T>
 
 /// heed::rotary_embedding of variables: x [batch, num_heads, length, head_dim], or [batch, length,
 /// num_heads · head_dim] with options.num_heads. cos and sin, [max_len, rotary_dim / 2], must not
-/// require gradients. What is recorded has a copy of the positions.
+/// require gradients. The positions are copied for the backward pass.
 template <class T>
 HEED_API Variable<T> rotary_embedding(const Variable<T>& x, const Variable<T>& cos,
                                       const Variable<T>& sin, RotaryPairing pairing,
                                       const RotaryOptions& options = {});
-/// The same of heads: other heads of as many columns, which are all that their source has.
-/// `options` has no num_heads, which `x` says.
+/// rotary_embedding() of heads: the result has a source of its own with the columns of these heads
+/// only. options.num_heads must not be set.
 template <class T>
 HEED_API Heads<T> rotary_embedding(const Heads<T>& x, const Variable<T>& cos,
                                    const Variable<T>& sin, RotaryPairing pairing,

@@ -1,4 +1,4 @@
-/// Optimisers: step by step what PyTorch's do.
+/// Optimisers, with the same steps as PyTorch's.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-/// Changes parameters in the direction that their gradients say.
+/// Changes parameters by their gradients.
 template <class T = float>
 class HEED_API Optimizer {
  public:
@@ -21,28 +21,28 @@ class HEED_API Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One step. Parameters without a gradient stay as they are.
+  /// Makes one step. Parameters without a gradient do not change.
   void step();
-  /// Forgets the gradients of all parameters.
+  /// Removes the gradients of all parameters.
   void zero_grad() const;
 
   double learning_rate() const noexcept { return learning_rate_; }
-  /// For the next steps. @throws InvalidArgument when it is negative or NaN.
+  /// Sets the learning rate of later steps. @throws InvalidArgument when it is negative or NaN.
   void set_learning_rate(double learning_rate);
 
-  /// What the optimiser remembers between steps, to be saved beside the model: for parameter i,
-  /// "i.step" [1] and "i.<name>" of the parameter's shape. What has not been used yet is 0.
+  /// The state of the optimiser between steps, to be saved with the model: for parameter i,
+  /// "i.step" [1] and "i.<name>" of the parameter's shape. It is 0 before the first step.
   StateDict state_dict() const;
   /// @throws InvalidArgument, before anything is written, naming every tensor that does not fit.
   void load_state_dict(const StateDict& state);
 
  protected:
-  /// @param state_names what is remembered of each parameter
+  /// @param state_names the names of the state tensors of each parameter
   /// @throws InvalidArgument when learning_rate is negative or NaN.
   Optimizer(std::vector<Variable<T>> parameters, double learning_rate,
             std::vector<std::string> state_names);
 
-  /// One parameter, its gradient, and what is remembered of it.
+  /// One parameter, its gradient, and its state tensors.
   struct Slot {
     TensorView<T> parameter;
     TensorView<const T> grad;
@@ -79,7 +79,7 @@ class HEED_API Sgd : public Optimizer<T> {
 struct AdamOptions {
   std::array<double, 2> betas = {0.9, 0.999};
   double eps = 1e-8;
-  /// Of Adam it is added to the gradient; of AdamW it shrinks the parameter itself.
+  /// Adam adds weight_decay · parameter to the gradient; AdamW shrinks the parameter itself.
   double weight_decay = 0;
 };
 
@@ -95,7 +95,7 @@ class HEED_API Adam : public Optimizer<T> {
 
  protected:
   using typename Optimizer<T>::Slot;
-  /// Adam without weight decay, from kept · p instead of p.
+  /// A step of Adam without weight decay, from kept · p instead of p.
   void adapt(const Slot& slot, T kept);
   const AdamOptions& options() const noexcept { return options_; }
 
@@ -104,8 +104,8 @@ class HEED_API Adam : public Optimizer<T> {
   AdamOptions options_;
 };
 
-/// Adam after p ← p − learning_rate · weight_decay · p: torch.optim.AdamW, whose weight_decay is
-/// 0.01 unless given.
+/// Adam after p ← p − learning_rate · weight_decay · p: torch.optim.AdamW, whose default
+/// weight_decay is 0.01.
 ///
 /// Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2017.
 template <class T = float>
@@ -120,22 +120,22 @@ class HEED_API AdamW : public Adam<T> {
 };
 
 /// Scales the gradients of all parameters so that their norm √Σ grad² is at most max_norm:
-/// torch.nn.utils.clip_grad_norm_. Returns the norm before.
+/// torch.nn.utils.clip_grad_norm_. Returns the norm before scaling.
 /// @throws InvalidArgument when max_norm is negative or NaN.
 template <class T>
 HEED_API double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_norm);
 
-/// A learning rate that rises for `warmup_steps` steps and then falls like a cosine.
+/// A learning rate that rises linearly for `warmup_steps` steps and then falls like a cosine.
 struct WarmupCosine {
   double peak = 1e-3;
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 1;
   double floor = 0;
 
-  /// The learning rate of step 0, 1, …: peak · (step + 1) / warmup_steps while warming up, then
+  /// The learning rate of step 0, 1, …: peak · (step + 1) / warmup_steps during warmup, then
   ///
-  ///     floor + (peak − floor) · (1 + cos(π · (step − warmup_steps) / (total_steps −
-  ///     warmup_steps))) / 2
+  ///     floor + (peak − floor) · (1 + cos(π · x)) / 2,
+  ///     x = (step − warmup_steps) / (total_steps − warmup_steps),
   ///
   /// and `floor` from total_steps on. torch.optim.lr_scheduler's LinearLR, then CosineAnnealingLR.
   HEED_API double operator()(std::int64_t step) const;

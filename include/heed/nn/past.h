@@ -1,5 +1,4 @@
-/// What a decoder keeps of what it has read, so that a token costs as much as there are tokens
-/// before it.
+/// The cache of a decoder, with which the time per token is linear in the number of earlier tokens.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +11,15 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-/// The keys and values of one or several texts of the same length, a KvSequence for each layer and
-/// text. A copy is made of forks: it shares the pages of what it was copied from, and whoever
-/// writes to a shared page copies it before.
+/// The keys and values of one or several texts of the same length: a KvSequence for each layer and
+/// text. A copy consists of forks: it shares pages with the original, and a page is copied before
+/// either writes to it.
 class HEED_API Past {
  public:
-  /// Of one text: the sequences of the layers, which are equally long.
+  /// A past of one text: the sequences of the layers, which are equally long.
   /// @throws InvalidArgument when there is none, or lengths differ.
   explicit Past(std::vector<KvSequence> layers);
-  /// Of one text of no tokens, whose layers are alike and share the pages of a pool.
+  /// A past of one text without tokens; all layers use the pages of one pool.
   /// @throws InvalidArgument when num_layers is not positive.
   Past(KvPool& pool, std::int64_t num_layers);
   Past(const Past& other);
@@ -31,7 +30,7 @@ class HEED_API Past {
 
   std::int64_t num_layers() const noexcept { return static_cast<std::int64_t>(layers_.size()); }
   std::int64_t num_texts() const noexcept { return static_cast<std::int64_t>(num_texts_); }
-  /// Tokens of each text. @throws InvalidArgument when this was moved from.
+  /// The number of tokens of each text. @throws InvalidArgument when this was moved from.
   std::int64_t length() const;
 
   /// The sequences of a layer, one for each text. @throws InvalidArgument when there is no such
@@ -39,8 +38,8 @@ class HEED_API Past {
   std::span<KvSequence> layer(std::int64_t index);
   std::span<const KvSequence> layer(std::int64_t index) const;
 
-  /// Text i of the result is text texts[i] of this one: how a beam search goes on with the
-  /// hypotheses that it has chosen. A text may be chosen several times, or not at all.
+  /// A past whose text i is text texts[i] of this one: a beam search continues its selected
+  /// hypotheses with it. A text may be chosen several times, or not at all.
   /// @throws InvalidArgument when there is no such text.
   Past picked(std::span<const std::int64_t> texts) const;
   /// Keeps the first n tokens of each text. @throws InvalidArgument as KvSequence::truncate.
@@ -49,7 +48,7 @@ class HEED_API Past {
  private:
   Past() = default;
 
-  std::vector<std::vector<KvSequence>> layers_;  // of each, the texts
+  std::vector<std::vector<KvSequence>> layers_;  // [layer][text]
   std::size_t num_texts_ = 0;
 };
 

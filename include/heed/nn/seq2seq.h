@@ -1,5 +1,5 @@
-/// Sequence-to-sequence models: an encoder reads the source, a decoder writes the target and looks
-/// back at what was read.
+/// Sequence-to-sequence models: an encoder reads the source, and a decoder writes the target with
+/// attention to the source.
 #pragma once
 
 #include <cstdint>
@@ -14,54 +14,54 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-/// Where a decoder stands.
+/// The state of a decoder between tokens.
 template <class T>
 struct DecoderState {
   LstmState<T> lstm = {};
-  std::int64_t position = 0;  ///< how many tokens it has read
+  std::int64_t position = 0;  ///< the number of tokens it has read
 };
 
-/// What an encoder made of sources.
+/// The result of an encoder.
 template <class T>
 struct Encoded {
   Variable<T> outputs;                ///< [batch, src_len, d_model]
-  std::vector<std::int64_t> lengths;  ///< of each source; none: none is padded
+  std::vector<std::int64_t> lengths;  ///< of each source; empty: no padding
   Variable<T> summary = {};           ///< [batch, d_model]: a source as one vector, if it is used
-  DecoderState<T> start = {};         ///< from which the decoder starts
-  /// What attention takes scores with and, where they differ from the outputs, what it averages:
-  /// projected once, however many tokens are written.
+  DecoderState<T> start = {};         ///< the initial state of the decoder
+  /// The keys of attention and, where they differ from the outputs, its values: projected once for
+  /// all target tokens.
   Variable<T> keys = {};    ///< [batch, src_len, …]
   Variable<T> values = {};  ///< [batch, src_len, …]
 };
 
-/// What a decoder said to target tokens.
+/// The result of a decoder.
 template <class T>
 struct Decoded {
   Variable<T> logits;  ///< [batch, tgt_len, tgt_vocab_size]: scores of each position's next token
-  /// [batch, num_heads, tgt_len, src_len] when asked for: what each position saw of the source.
-  /// 0 on padding. Not part of the graph.
+  /// [batch, num_heads, tgt_len, src_len] if requested: the attention of each position to the
+  /// source. 0 on padding. Not part of the graph.
   Tensor<T> weights;
   DecoderState<T> state;  ///< after the last token
 };
 
-/// What all models of this kind can do.
+/// The interface of all sequence-to-sequence models.
 template <class T = float>
 class HEED_API Seq2Seq : public Module<T> {
  public:
   /// @param src     token ids [batch, src_len]
-  /// @param lengths how many tokens of each source count, the others being padding, or none: all
+  /// @param lengths the number of tokens of each source, the others being padding; empty: all
   /// @throws InvalidArgument when ids, shapes or lengths do not fit.
   virtual Encoded<T> encode(TensorView<const std::int64_t> src,
                             const std::vector<std::int64_t>& lengths = {}) = 0;
 
-  /// Reads tgt [batch, tgt_len] from `state` on. Token by token it gives the same as at once.
+  /// Reads tgt [batch, tgt_len] from `state` on. The result is the same token by token as at once.
   virtual Decoded<T> decode(TensorView<const std::int64_t> tgt, const Encoded<T>& encoded,
                             const DecoderState<T>& state, bool return_attention = true) = 0;
 
   virtual std::int64_t src_vocab_size() const = 0;
   virtual std::int64_t tgt_vocab_size() const = 0;
 
-  /// encode, then decode from the start.
+  /// Calls encode(), then decode() from the initial state.
   Decoded<T> forward(TensorView<const std::int64_t> src, TensorView<const std::int64_t> tgt,
                      const std::vector<std::int64_t>& lengths = {}, bool return_attention = true);
 };
@@ -73,14 +73,14 @@ struct AttentionSeq2SeqConfig {
   std::int64_t num_heads = 8;
   std::int64_t num_layers = 2;
   double dropout = 0.1;
-  /// Whether the encoder's LSTM stops at each source's end. If not it reads the padding too, and a
-  /// translation depends on the sentences in its batch; then padding is hidden from attention only.
+  /// If true, the encoder's LSTM stops at each source's end. Otherwise it reads the padding too,
+  /// and a translation depends on the other sentences of its batch; attention never sees padding.
   bool packs_source = true;
 };
 
-/// Embeddings times √d_model plus sinusoidal positions; a bidirectional LSTM and self-attention
-/// encode, an LSTM and attention to the encoder's outputs decode, each with a residual connection
-/// and a LayerNorm behind; a projection to the target's vocabulary.
+/// Embeddings times √d_model plus sinusoidal positions; an encoder of a bidirectional LSTM and
+/// self-attention; a decoder of an LSTM and attention to the encoder's outputs; each attention is
+/// followed by a residual connection and a LayerNorm; a projection to the target's vocabulary.
 template <class T = float>
 class HEED_API AttentionSeq2Seq : public Seq2Seq<T> {
  public:
@@ -113,11 +113,11 @@ class HEED_API AttentionSeq2Seq : public Seq2Seq<T> {
   Dropout<T>& dropout_;
 };
 
-/// How the decoder of a RecurrentSeq2Seq looks at the source.
+/// The attention of a RecurrentSeq2Seq's decoder to the source.
 enum class SourceAttention {
-  kNone,      ///< it does not: the encoder's last state is all that it gets
+  kNone,      ///< none: the decoder gets the encoder's last state only
   kAdditive,  ///< AdditiveAttention
-  kDot,       ///< MultiplicativeAttention, and so on
+  kDot,       ///< MultiplicativeAttention with this score, as the following ones
   kGeneral,
   kConcat,
 };
@@ -131,19 +131,19 @@ struct RecurrentSeq2SeqConfig {
   double dropout = 0.1;
 };
 
-/// The classical encoder and decoder. A bidirectional LSTM reads the source; the LSTM that writes
+/// The classical encoder and decoder. A bidirectional LSTM reads the source; the decoder's LSTM
 /// starts from its last states, and at each step
 ///
 ///     h̃ = tanh(W [context; h]),  logits = output_projection(h̃)
 ///
-/// where `context` is what attention saw, or, without attention, the source as one vector: the last
-/// states of the last layer, the same at each step. So the kinds differ in the context alone, and
-/// kNone has as many parameters as kDot.
+/// where `context` is the result of attention or, without attention, the source as one vector: the
+/// last states of the last layer, the same at each step. The models thus differ in the context
+/// alone, and kNone has as many parameters as kDot.
 ///
 /// Source: Luong et al., "Effective Approaches to Attention-based Neural Machine Translation",
 /// 2015, section 3.1, without input feeding; for kNone Cho et al., "Learning Phrase Representations
-/// using RNN Encoder-Decoder", 2014, whose decoder sees the summary at each step. Bahdanau's
-/// decoder also feeds the context into its LSTM; here only its score is taken.
+/// using RNN Encoder-Decoder", 2014, whose decoder reads the summary at each step. Bahdanau's
+/// decoder also feeds the context into its LSTM; here only its score is used.
 template <class T = float>
 class HEED_API RecurrentSeq2Seq : public Seq2Seq<T> {
  public:
@@ -152,7 +152,7 @@ class HEED_API RecurrentSeq2Seq : public Seq2Seq<T> {
 
   Encoded<T> encode(TensorView<const std::int64_t> src,
                     const std::vector<std::int64_t>& lengths = {}) override;
-  /// Without attention there are no weights: the tensor is empty.
+  /// Without attention the tensor of weights is empty.
   Decoded<T> decode(TensorView<const std::int64_t> tgt, const Encoded<T>& encoded,
                     const DecoderState<T>& state, bool return_attention = true) override;
   std::int64_t src_vocab_size() const override { return config_.src_vocab_size; }

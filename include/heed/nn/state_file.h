@@ -1,4 +1,4 @@
-/// What modules and optimisers have learned, in safetensors files.
+/// The states of modules and optimisers in safetensors files.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,11 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-/// What a file says of itself beside its tensors.
+/// Entries of a file besides its tensors.
 using Metadata = std::map<std::string, std::string>;
 
-/// Writes a state dict to a safetensors file, replaced as a whole as write_safetensors() does.
+/// Writes a state dict to a safetensors file, which is replaced as a whole as by
+/// write_safetensors().
 /// PyTorch's safetensors.torch.load_file reads it.
 /// @throws InvalidArgument when a name occurs twice, and as write_safetensors().
 /// @throws IoError as write_safetensors().
@@ -32,8 +33,8 @@ void save(const std::filesystem::path& path, const Optimizer<T>& optimizer,
   save(path, optimizer.state_dict(), metadata);
 }
 
-/// The tensors of `file` whose names begin with `prefix`, without it. They are views: `file` must
-/// outlive them.
+/// The tensors of `file` whose names begin with `prefix`, which is removed. They are views: `file`
+/// must outlive them.
 HEED_API StateDict state_dict(const Safetensors& file, const std::string& prefix = "");
 
 /// Loads a file that save() or PyTorch's safetensors.torch.save_file wrote.

@@ -1,4 +1,4 @@
-/// What a differentiable function is made of: its value, and how a gradient passes through it.
+/// Differentiable functions in user code: a value, and the gradients of its inputs.
 ///
 ///     Variable<T> square(const Variable<T>& x) {
 ///       return record<T>("square", map(x.value(), …), {x}, [x = Saved(x)](Step<T>& step) {
@@ -17,8 +17,8 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-/// A value kept for the backward pass. It keeps no graph alive, so that graphs are no chains of
-/// closures.
+/// A value stored for the backward pass. It does not keep the graph alive: a graph is not a chain
+/// of closures.
 template <class T>
 class HEED_API Saved {
  public:
@@ -30,7 +30,7 @@ class HEED_API Saved {
   bool is_defined() const noexcept { return value_.is_defined(); }
   const Shape& shape() const& noexcept { return value_.shape(); }
 
-  /// @throws InvalidArgument when the elements have been written to since.
+  /// @throws InvalidArgument when the elements have been written to since they were saved.
   TensorView<const T> view() const&;
   void view() const&& HEED_DELETED("name it first: it may end before the result");
 
@@ -39,28 +39,29 @@ class HEED_API Saved {
   std::uint64_t version_ = 0;
 };
 
-/// One function's turn in a backward pass: the gradient of its value comes, those of its inputs go.
+/// The step of one function in a backward pass: from the gradient of its value to those of its
+/// inputs.
 template <class T>
 class HEED_API Step {
  public:
-  /// For the library's own use.
+  /// Internal.
   Step(detail::Node<T>& node, Tensor<T> grad, bool is_last)
       : node_(node), grad_(std::move(grad)), is_last_(is_last) {}
 
   TensorView<const T> grad() const& noexcept { return grad_.view(); }
   void grad() const&& HEED_DELETED("name it first: it may end before the result");
-  /// The gradient, to be passed on; grad() is empty afterwards.
+  /// Moves the gradient out; grad() is empty afterwards.
   Tensor<T> take_grad() noexcept { return std::move(grad_); }
-  /// Whether no other pass can follow, so that what is kept for this function alone may be used up.
+  /// True if no other pass can follow, so that memory saved for this function alone may be reused.
   bool is_last() const noexcept { return is_last_; }
 
-  /// Whether anybody wants the gradient of input `input`.
+  /// True if the gradient of input `input` is needed.
   bool wants(std::size_t input) const noexcept;
-  /// Adds `grad` to the gradient of an input, if it is wanted.
+  /// Adds `grad` to the gradient of an input, if it is needed.
   void give(std::size_t input, Tensor<T> grad);
-  /// Whether a wanted input has been given a gradient already.
+  /// True if an input already has a gradient.
   bool has_sum(std::size_t input) const noexcept;
-  /// The gradient of a wanted input so far, 0 if there is none, to add to.
+  /// The gradient of an input so far, 0 if there is none, to add to.
   TensorView<T> sum_for(std::size_t input);
 
  private:
@@ -69,18 +70,18 @@ class HEED_API Step {
   bool is_last_;
 };
 
-/// Passes a gradient on from a value to its inputs.
+/// The function that computes gradients of inputs from the gradient of the value.
 template <class T>
 using Backward = std::function<void(Step<T>&)>;
 
-/// Whether record() keeps what leads back to these inputs: gradients are enabled here, and one of
-/// them requires one.
+/// True if record() would record a function of these inputs: gradients are enabled here, and one of
+/// the inputs requires one.
 template <class T>
 HEED_API bool is_recorded(const std::vector<Variable<T>>& inputs);
 
-/// The variable `value`, computed from `inputs` by the function called `name`, a literal. Without
-/// an input that requires a gradient, or under NoGrad, it is a constant, and `backward` is dropped.
-/// Inputs that are not defined are allowed and get no gradient.
+/// The variable `value`, computed from `inputs` by the function with the name `name`, a literal.
+/// Without an input that requires a gradient, or under NoGrad, it is a constant, and `backward` is
+/// not stored. Inputs may be undefined and then get no gradient.
 template <class T>
 HEED_API Variable<T> record(const char* name, Value<T> value,
                             const std::vector<Variable<T>>& inputs, Backward<T> backward);

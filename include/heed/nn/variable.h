@@ -1,4 +1,4 @@
-/// A tensor that remembers how it was made, so that gradients can flow back: the tape.
+/// Automatic differentiation: tensors that record how they were computed.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Node;
 
 }  // namespace detail
 
-/// Contiguous elements in a shape, shared by every handle to them: what a Variable holds, without
-/// the memory of how it was made.
+/// Shared contiguous elements with a shape: the value of a Variable, without the record of its
+/// computation.
 template <class T>
 class Value {
  public:
@@ -40,12 +40,12 @@ class Value {
   bool is_defined() const noexcept { return storage_ != nullptr; }
   const Shape& shape() const& noexcept { return shape_; }
   Shape shape() const&& noexcept { return shape_; }
-  /// Of a temporary, which may be the last handle to them, there is no view.
-  /// @throws InvalidArgument when no tensor was given. So do the functions below.
+  /// The view of a temporary does not compile, because the temporary may be the last handle.
+  /// @throws InvalidArgument when there is no tensor. The functions below throw it too.
   TensorView<const T> view() const& { return {storage().tensor.data(), shape_}; }
   void view() const&& HEED_DELETED("name it first: it may end before the result");
 
-  /// A view to write to. What was saved for a backward pass before can no longer be used by it.
+  /// A view for writing. A backward pass can no longer use elements that it saved before.
   TensorView<T> writable() const& {
     ++storage().version;
     return {storage().tensor.data(), shape_};
@@ -53,7 +53,7 @@ class Value {
   void writable() const&& HEED_DELETED("name it first: it may end before the result");
   std::uint64_t version() const { return storage().version; }
 
-  /// The same elements in another shape of as many.
+  /// The same elements in another shape.
   Value reshaped(const Shape& shape) const {
     Value result = *this;
     result.shape_ = view().reshape(shape).shape();
@@ -70,11 +70,11 @@ class Value {
   std::shared_ptr<detail::Storage<T>> storage_;
 };
 
-/// How backward() treats the graph it walks.
+/// The options of backward().
 struct BackwardOptions {
-  /// Keeps what the graph has saved, so that backward() can be called again.
+  /// Keeps the saved values of the graph, so that backward() can be called again.
   bool retain_graph = false;
-  /// Would record the backward pass itself. There are no gradients of gradients: an error.
+  /// Would record the backward pass itself. Second derivatives are not supported: an error.
   bool create_graph = false;
 };
 
@@ -85,9 +85,9 @@ struct BackwardOptions {
 ///     sum(x * x).backward();
 ///     x.grad();  // 2, 4
 ///
-/// value() and grad() are views, and end with the last handle. Asked of a temporary, which may be
-/// that handle, they are tensors of their own: `const auto y = model.forward(x).value()` owns its
-/// elements.
+/// value() and grad() are views that are valid as long as a handle exists. Called on a temporary,
+/// which may be the last handle, they return tensors: `const auto y = model.forward(x).value()`
+/// owns its elements.
 ///
 /// A graph of variables must not be used by two threads at a time.
 template <class T = float>
@@ -95,10 +95,10 @@ class HEED_API Variable {
  public:
   using Element = T;
 
-  /// No tensor at all: what stands for an optional argument that is left out.
+  /// No tensor: used for optional arguments.
   Variable() = default;
 
-  /// A leaf: a value that was given, not computed. Constants are leaves that require no gradient.
+  /// A leaf: a value that is given, not computed. Constants are leaves that require no gradient.
   Variable(Tensor<T> value, bool requires_grad = false)  // NOLINT(google-explicit-constructor)
       : Variable(Value<T>(std::move(value)), requires_grad) {}
   explicit Variable(Value<T> value, bool requires_grad = false);
@@ -110,50 +110,50 @@ class HEED_API Variable {
   std::int64_t extent(int dim) const noexcept { return shape()[dim]; }
   std::int64_t num_elements() const noexcept { return shape().num_elements(); }
 
-  /// The elements, row-major without gaps.
+  /// The elements, row-major and contiguous.
   TensorView<const T> value() const& { return value_.view(); }
   Tensor<T> value() const&& { return to_tensor(value_.view()); }
   const Value<T>& shared_value() const& noexcept { return value_; }
   Value<T> shared_value() const&& noexcept { return value_; }
 
-  /// The elements, to be changed in place, as an optimiser does. A backward pass that needs what
-  /// they were throws.
+  /// The elements for writing in place, as an optimiser does. A backward pass that needs the old
+  /// elements throws.
   TensorView<T> writable_value() const& { return value_.writable(); }
   void writable_value() const&& HEED_DELETED("name it first: it may end before the result");
 
   /// The only element. @throws InvalidArgument when there are more or fewer.
   T item() const;
 
-  /// Whether backward() computes a gradient for this variable, or through it.
+  /// True if backward() computes a gradient for this variable, or through it.
   bool requires_grad() const noexcept;
   /// @throws InvalidArgument unless the variable is a leaf.
   void set_requires_grad(bool requires_grad) const;
-  /// Whether the value was given rather than computed from what requires a gradient.
+  /// True if the value was given, or computed only from values that require no gradient.
   bool is_leaf() const noexcept;
 
-  /// Whether a gradient has been accumulated since zero_grad(). Only leaves keep theirs.
+  /// True if a gradient has been accumulated since zero_grad(). Only leaves keep theirs.
   bool has_grad() const noexcept;
-  /// The derivative of everything backward() was called on with respect to this leaf, summed up.
+  /// The derivative with respect to this leaf, summed over all calls of backward().
   /// @throws InvalidArgument when there is none.
   TensorView<const T> grad() const&;
   Tensor<T> grad() const&& { return to_tensor(grad()); }
   TensorView<T> writable_grad() const&;
   void writable_grad() const&& HEED_DELETED("name it first: it may end before the result");
-  /// Forgets the gradient.
+  /// Removes the gradient.
   void zero_grad() const noexcept;
 
   /// The same value as a leaf that requires no gradient.
   Variable detach() const { return Variable(value_); }
 
-  /// Adds to every leaf that requires a gradient the derivative of this variable, which must have
-  /// one element. The graph is released, so that this can be done once.
+  /// Adds the derivative of this variable, which must have one element, to the gradient of every
+  /// leaf that requires one. The graph is released, so that this can be done once.
   /// @throws InvalidArgument when nothing here requires a gradient, when the graph was released
-  /// before, when a value that is needed has been overwritten, or for create_graph.
+  /// before, when a needed value has been overwritten, or for create_graph.
   void backward(const BackwardOptions& options = {}) const;
-  /// The same for Σ grad ∘ this, with `grad` of this variable's shape.
+  /// backward() of Σ grad ∘ this, with `grad` of this variable's shape.
   void backward(TensorView<const T> grad, const BackwardOptions& options = {}) const;
 
-  /// For functions that record themselves (tape.h).
+  /// Internal: for functions that record themselves (tape.h).
   Variable(Value<T> value, std::shared_ptr<detail::Node<T>> node);
   const std::shared_ptr<detail::Node<T>>& node() const noexcept { return node_; }
 
@@ -162,7 +162,8 @@ class HEED_API Variable {
   std::shared_ptr<detail::Node<T>> node_;
 };
 
-/// While one lives, nothing is recorded on this thread: values are computed as constants.
+/// During the lifetime of this object, computations on this thread are not recorded: results are
+/// constants.
 class HEED_API NoGrad {
  public:
   NoGrad() noexcept;
@@ -171,7 +172,7 @@ class HEED_API NoGrad {
   NoGrad& operator=(const NoGrad&) = delete;
 };
 
-/// Whether computations on this thread are recorded.
+/// True if computations on this thread are recorded.
 HEED_API bool is_grad_enabled() noexcept;
 
 extern template class Variable<float>;

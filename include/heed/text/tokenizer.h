@@ -88,8 +88,8 @@ class HEED_API DecodeStream {
   DecodeStream& operator=(const DecodeStream&) = delete;
 
   /// Adds an id and returns the text that is now final: later ids do not change it. It may be
-  /// empty, for example after a part of a character, or for ids beyond those of a tokenizer from a
-  /// file.
+  /// empty, for example for ids beyond those of a tokenizer from a file, and may end within a
+  /// character.
   /// @throws InvalidArgument when decode() does for the id.
   virtual std::string add(std::int64_t id) = 0;
   /// Returns the rest of the text. No id may be added afterwards.
