@@ -1,4 +1,4 @@
-// Causal attention of three tokens, and the weights behind it.
+// Causal attention of three tokens, with its weights.
 #include <heed/heed.h>
 
 #include <iostream>

@@ -1,4 +1,5 @@
-// A mask and a score modification of your own: ALiBi over a causal, strided pattern.
+// A user-defined mask and score modification: a penalty on the distance, as in ALiBi, with a
+// causal, strided mask.
 #include <heed/heed.h>
 
 #include <iostream>

@@ -1,4 +1,4 @@
-// The gradients of a loss through attention: how much each key's value matters to the last query.
+// The gradients of a loss through attention: the influence of each key's value on the last query.
 #include <heed/heed.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A trained model in C++: what its heads look at, vectors of texts, or a text that it writes.
+// A trained model in C++: the entropy of its heads, and vectors of texts or generated text.
 //
 //   make models
 //   example_trained_model build/models/all-MiniLM-L6-v2 "The cat sat on the mat."
@@ -11,7 +11,8 @@
 
 namespace {
 
-// For each layer, the head whose mean entropy is lowest: it knows best where to look.
+// Prints, for each layer, the head with the lowest mean entropy, which has the most selective
+// weights.
 void print_sharpest_heads(const heed::models::Model& model, const std::string& text) {
   heed::models::ForwardOptions options;
   options.observer = [](const heed::models::AttentionCall& call) {

@@ -1,4 +1,4 @@
-/// Copying: symbols, a separator, and the same symbols again.
+/// The copy task: symbols, a separator, and the same symbols again.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace heed { inline namespace v0 { namespace tasks {
 
-/// A sequence is: `lead` blanks, `length` symbols, `gap` blanks, the separator, the same symbols
-/// but for the last. Symbols are the tokens 0, …, symbols − 1.
+/// A sequence consists of `lead` blanks, `length` symbols, `gap` blanks, the separator, and the
+/// same symbols except the last. Symbols are the tokens 0, …, symbols − 1.
 struct CopyTask {
   std::int64_t length;
   std::int64_t symbols;
@@ -22,14 +22,14 @@ struct CopyTask {
   std::int64_t vocab_size() const { return symbols + (lead + gap > 0 ? 2 : 1); }
   /// The position of the first token that predicts a symbol: the separator's.
   std::int64_t question() const { return lead + length + gap; }
-  /// How far a symbol lies behind the token that predicts it.
+  /// The distance from a symbol to the token that predicts it.
   std::int64_t distance() const { return length + gap; }
-  /// The last symbol is never read, only predicted.
+  /// The last symbol is only predicted, not an input.
   std::int64_t sequence_length() const { return question() + length; }
 };
 
-/// Sequences of symbols that are drawn, [batch, task.sequence_length()]. Nothing before the
-/// separator is to be predicted, for nobody can know the symbols.
+/// Random sequences of symbols, [batch, task.sequence_length()]. Tokens before the separator have
+/// no target, because the symbols are unpredictable.
 HEED_API TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random);
 
 }}}  // namespace heed::v0::tasks

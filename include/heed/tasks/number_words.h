@@ -1,4 +1,4 @@
-/// Numbers in words.
+/// Numbers as words.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace heed { inline namespace v0 { namespace tasks {
 
 enum class Language { kEnglish, kFrench, kGerman };
 
-/// The largest number that number_words() knows.
+/// The largest number that number_words() supports.
 inline constexpr std::int64_t kMaxNumber = 999'999;
 
-/// A whole number in words, as one counts:
+/// A whole number as a cardinal number in words:
 ///
 ///   - English as in America, without "and": "two hundred one", "eighty-one"
 ///   - French as in France, in the spelling before 1990: "vingt et un", "soixante et onze",

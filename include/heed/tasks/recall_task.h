@@ -1,4 +1,4 @@
-/// Associative recall: pairs of a key and a value, then questions for some of them.
+/// Associative recall: pairs of a key and a value, followed by questions for some of the values.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace heed { inline namespace v0 { namespace tasks {
 
-/// A sequence is: `lead` blanks, `pairs` pairs of a key and a value, each in one token, then
+/// A sequence consists of `lead` blanks, `pairs` pairs of a key and a value, each one token, and
 /// `questions` questions, each a key of the pairs whose value is the answer. After Arora et al.,
 /// "Zoology: Measuring and Improving Recall in Efficient Language Models", 2023, section 3, where a
-/// key and its value are two tokens that a layer has to join first.
+/// key and its value are two tokens, which a layer must join first.
 struct RecallTask {
-  std::int64_t pairs;      ///< whose keys all differ
-  std::int64_t questions;  ///< of different keys; at most `pairs`
-  std::int64_t keys;       ///< to draw from, at least `pairs`
-  std::int64_t values;     ///< to draw from
+  std::int64_t pairs;      ///< the number of pairs, with different keys
+  std::int64_t questions;  ///< the number of questions, with different keys; at most `pairs`
+  std::int64_t keys;       ///< the number of keys to draw from, at least `pairs`
+  std::int64_t values;     ///< the number of values to draw from
   std::int64_t lead = 0;   ///< blanks before the pairs
 
   std::int64_t pair(std::int64_t key, std::int64_t value) const { return key * values + value; }
@@ -28,8 +28,7 @@ struct RecallTask {
   std::int64_t sequence_length() const { return lead + pairs + questions; }
 };
 
-/// Sequences that are drawn, [batch, task.sequence_length()]. Only the answers are to be predicted,
-/// each by its question.
+/// Random sequences, [batch, task.sequence_length()]. Only questions have a target, their answer.
 HEED_API TokenBatch draw_batch(const RecallTask& task, std::int64_t batch, TorchGenerator& random);
 
 }}}  // namespace heed::v0::tasks

@@ -1,4 +1,4 @@
-/// How good translations are.
+/// Scores of translations.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ using Tokens = std::vector<std::string>;
 inline constexpr int kMaxNgram = 4;
 
 struct BleuOptions {
-  /// Whether the k-th n-gram length without any match counts as 2⁻ᵏ matches, as sacrebleu has it
-  /// unless told otherwise, or BLEU is 0 then.
+  /// If true, the k-th n-gram length without any match counts as 2⁻ᵏ matches, the default of
+  /// sacrebleu; otherwise BLEU is then 0.
   bool smooths = true;
-  /// Whether n-grams longer than any hypothesis are left out. If not, hypotheses all shorter than
-  /// four tokens have BLEU 0, the perfect ones too.
+  /// If true, n-grams longer than any hypothesis are left out. Otherwise hypotheses that are all
+  /// shorter than four tokens have BLEU 0, even perfect ones.
   bool effective_order = false;
 };
 
@@ -37,35 +37,37 @@ struct Bleu {
 ///
 ///     score = brevity_penalty · exp(¼ Σₙ log precisionₙ)
 ///
-/// precisionₙ: of all n-grams of the hypotheses, how many are in the reference, each counted at
-/// most as often as there; brevity_penalty = min(1, exp(1 − reference_length / hypothesis_length)).
-/// Equal to sacrebleu's on the same tokens. Source: Papineni et al., "BLEU: a Method for Automatic
+/// precisionₙ is the share of the hypotheses' n-grams that are in the reference, where each n-gram
+/// counts at most as often as it is there; brevity_penalty = min(1, exp(1 − reference_length /
+/// hypothesis_length)). Equal to sacrebleu's score of the same tokens. Source: Papineni et al.,
+/// "BLEU: a Method for Automatic
 /// Evaluation of Machine Translation", 2002.
-/// @throws InvalidArgument when their numbers differ.
+/// @throws InvalidArgument when the numbers of hypotheses and references differ.
 HEED_API Bleu corpus_bleu(std::span<const Tokens> hypotheses, std::span<const Tokens> references,
                           const BleuOptions& options = {});
 
-/// Which share of the hypotheses, 0 to 1, is the reference, token for token. 0 for none at all.
-/// @throws InvalidArgument when their numbers differ.
+/// The share of the hypotheses, 0 to 1, that equal their reference token for token; 0 if there are
+/// none.
+/// @throws InvalidArgument when the numbers of hypotheses and references differ.
 HEED_API double exact_match(std::span<const Tokens> hypotheses, std::span<const Tokens> references);
 
-/// The scores of the sources of min_length to max_length tokens.
+/// The scores of sources with min_length to max_length tokens.
 struct LengthScore {
   std::int64_t min_length = 0;
   std::int64_t max_length = 0;
   std::int64_t count = 0;
-  double bleu = 0;  ///< with effective_order, for short targets have no long n-grams
+  double bleu = 0;  ///< with effective_order, because short targets have no long n-grams
   double exact = 0;
 };
 
 struct TranslationScore {
   Bleu bleu;
   double exact = 0;
-  std::vector<LengthScore> by_length;  ///< without lengths that no source has
+  std::vector<LengthScore> by_length;  ///< without length groups that have no source
 };
 
-/// All scores at once. Sources are grouped by length: 1 … width, width + 1 … 2 · width, and so on;
-/// empty ones belong to the first.
+/// All scores of translations. Sources are grouped by length: 1 … width, width + 1 … 2 · width, and
+/// so on; empty ones belong to the first group.
 /// @throws InvalidArgument when the numbers differ or width is not positive.
 HEED_API TranslationScore score_translations(std::span<const std::int64_t> source_lengths,
                                              std::span<const Tokens> hypotheses,

@@ -1,4 +1,4 @@
-/// A text to learn from where there is none at hand.
+/// A training text that is part of the library.
 #pragma once
 
 #include <string_view>

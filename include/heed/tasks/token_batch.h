@@ -1,4 +1,4 @@
-/// Sequences of tokens to learn from, and what follows each token.
+/// Batches of token sequences and their targets.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace heed { inline namespace v0 { namespace tasks {
 
-/// Sequences of one length, side by side.
+/// Sequences of one length.
 struct TokenBatch {
   Tensor<std::int64_t> inputs;   ///< [batch, length]
-  Tensor<std::int64_t> targets;  ///< what follows each token; nn::kIgnoreIndex: not to be predicted
+  Tensor<std::int64_t> targets;  ///< [batch, length], the next tokens; nn::kIgnoreIndex: no target
 };
 
 }}}  // namespace heed::v0::tasks

@@ -1,4 +1,4 @@
-/// Words or characters and their numbers.
+/// Vocabularies of words or characters.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 #include "heed/nn/special_tokens.h"
 #include "heed/text/tokenizer.h"
 
-/// What models are trained on, and how well they do.
+/// Training data and scores.
 namespace heed { inline namespace v0 { namespace tasks {
 
-/// What a token is.
+/// The kinds of tokens.
 enum class Units {
-  kWords,       ///< what stands between whitespace
-  kCharacters,  ///< a grapheme cluster: what a reader calls one character
+  kWords,       ///< text between whitespace
+  kCharacters,  ///< grapheme clusters, which readers see as single characters
 };
 
 /// The tokens of valid UTF-8. @throws InvalidArgument naming the offset of an invalid byte.
 HEED_API std::vector<std::string> split_units(std::string_view text, Units units);
-/// Words with a space between them, or characters one behind the other.
+/// Joins words with a space between them, or characters without.
 HEED_API std::string join_units(std::span<const std::string> tokens, Units units);
 
-/// kSpecialTokens, and then every token of the texts it was built from: the frequent ones first,
-/// those of equal frequency in the order of their bytes. Immutable.
+/// kSpecialTokens, followed by every token of the texts it was built from: by falling frequency,
+/// then in the order of their bytes. Immutable.
 class HEED_API Vocabulary final : public text::Tokenizer {
  public:
   /// @throws InvalidArgument when a text is not valid UTF-8.
@@ -41,12 +41,12 @@ class HEED_API Vocabulary final : public text::Tokenizer {
   std::int64_t vocab_size() const override { return size(); }
   Units units() const noexcept { return units_; }
 
-  /// Without kBosId and kEosId, which batches add. What is not in the vocabulary is kUnknownId, and
-  /// so are the names of special tokens: no text is read as one, whatever the options say.
+  /// The ids of a text without kBosId and kEosId, which batches add. Tokens that are not in the
+  /// vocabulary become kUnknownId, and so do the names of special tokens, whatever the options are.
   text::Encoding encode(std::string_view text,
                         const text::EncodeOptions& options = {}) const override;
-  /// Words with a space between them, or characters one behind the other. Padding, begin and end
-  /// are left out if special tokens are to be skipped; what is unknown is "<unk>".
+  /// The tokens joined as by join_units(). Padding, begin and end are left out if special tokens
+  /// are skipped; an unknown token is "<unk>".
   std::string decode(std::span<const std::int64_t> ids,
                      const text::DecodeOptions& options = {}) const override;
   std::unique_ptr<text::DecodeStream> stream(
@@ -59,12 +59,12 @@ class HEED_API Vocabulary final : public text::Tokenizer {
 
   /// {"format": "heed.vocabulary", "version": 1, "units": "words", "tokens": ["<pad>", …]}
   std::string to_json() const;
-  /// @param name what errors call the text
+  /// @param name the name of the text in errors
   /// @throws FormatError when the text is not what to_json() writes.
   static Vocabulary from_json(std::string_view text, const std::string& name = "vocabulary");
-  /// Writes to_json(), whole or not at all. @throws IoError when that fails.
+  /// Writes to_json() to a file, which is replaced as a whole. @throws IoError when that fails.
   void save(const std::filesystem::path& path) const;
-  /// @throws FormatError, IoError
+  /// Reads a file that save() wrote. @throws FormatError, IoError
   static Vocabulary load(const std::filesystem::path& path);
 
   friend bool operator==(const Vocabulary& a, const Vocabulary& b) {

@@ -1,4 +1,4 @@
-/// What a causal model learns from a text: random batches of it, and the loss over all of it.
+/// The loss of a causal model on a text: on random batches, and over all of it.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace heed { inline namespace v0 { namespace train {
 /// The tokens of a text.
 using Ids = std::span<const std::int32_t>;
 
-/// A text as its characters, of which the last part is held out: it is not learned from.
+/// A text as characters, whose last part is held out from training.
 struct HEED_API HeldOutText {
-  /// @param parts one part of so many is held out
+  /// @param parts the held-out part is 1 / parts of the text
   /// @throws InvalidArgument when the text is not valid UTF-8.
   explicit HeldOutText(std::string_view text, std::size_t parts = 10)
       : HeldOutText(text::Characters(text), text, parts) {}
-  /// In the numbers of a vocabulary, which has all of its characters. @throws InvalidArgument
-  /// naming a character that is not among them.
+  /// With the ids of a vocabulary that has all characters of the text. @throws InvalidArgument
+  /// naming a character that it does not have.
   HeldOutText(const text::Characters& vocabulary, std::string_view text, std::size_t parts = 10);
 
   text::Characters characters;
@@ -38,59 +38,59 @@ struct HEED_API HeldOutText {
   Ids held_out() const { return Ids(ids).subspan(num_learned); }
 };
 
-/// The mean loss in nats of predicting each token of `batch` sequences of `length` tokens, which
-/// start at random places of `text`, drawn from default_generator().
+/// The mean loss in nats of predicting each token of `batch` sequences of `length` tokens at random
+/// positions of `text`, drawn from default_generator().
 /// @throws InvalidArgument when the text has no more than `length` tokens, and as token_loss().
 HEED_API nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text,
                                           std::int64_t batch, std::int64_t length);
-/// Of those sequences of such a batch that are a rank's share; nothing where it has none. The same
-/// numbers are drawn for any share.
+/// The loss over a rank's share of the sequences of this batch; undefined where it has none. It
+/// draws the same numbers for any share.
 HEED_API nn::Variable<> random_batch_loss(models::CausalTransformer& model, Ids text,
                                           std::int64_t batch, std::int64_t length,
                                           const BatchShare& share);
 
-/// Of this rank's tokens of all sequences of such a batch: see token_loss(). The same numbers are
-/// drawn.
+/// The loss over this rank's tokens of all sequences of this batch: see token_loss(). It draws the
+/// same numbers.
 HEED_API StepLoss random_batch_loss(models::CausalTransformer& model, Ids text, std::int64_t batch,
                                     std::int64_t length, Communicator& ranks);
 
-/// Of a longer text as many are measured, in sequences spread evenly over it: measuring all of a
-/// long one takes longer than the training did.
+/// The most tokens of a text that are measured, in sequences spread evenly over it, because
+/// measuring all of a long text takes longer than the training.
 constexpr std::int64_t kMaxMeasuredTokens = std::int64_t{1} << 16;
 
-/// A mean over sequences of a text.
+/// A mean loss over sequences of a text.
 struct TextLoss {
-  double mean = 0;             ///< nats a token
-  std::int64_t measured = 0;   ///< sequences
-  std::int64_t sequences = 0;  ///< that the text holds
+  double mean = 0;             ///< nats per token
+  std::int64_t measured = 0;   ///< the number of measured sequences
+  std::int64_t sequences = 0;  ///< the number of sequences in the text
 };
 
-/// The mean loss over `text` in sequences of `length` tokens, one after another; nothing when it
-/// holds none, or when the model's positions end before. The model is then in evaluation.
+/// The mean loss over `text` in consecutive sequences of `length` tokens; empty when the text or
+/// the model's positions are shorter. Leaves the model in evaluation mode.
 HEED_API std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text,
                                            std::int64_t length);
 
-/// The same on all ranks, which call it with the same model and text, and of which each computes
-/// with its tokens of each sequence: see token_loss().
+/// loss_over() on all ranks, which call it with the same model and text; each computes with its
+/// tokens of each sequence: see token_loss().
 HEED_API std::optional<TextLoss> loss_over(models::CausalTransformer& model, Ids text,
                                            std::int64_t length, Communicator& ranks);
 
-/// Tokens of a text that are predicted in sequences of any length, a block of them at the end of
+/// Blocks of tokens whose loss can be measured in sequences of any length, as the last tokens of
 /// each sequence.
 struct HEED_API MeasuredBlocks {
-  std::int64_t longest;  ///< of all sequences that are measured
-  std::int64_t block;    ///< tokens, at most the shortest length
+  std::int64_t longest;  ///< the longest sequence that will be measured
+  std::int64_t block;    ///< tokens in a block, at most the shortest length
 
-  /// How many blocks a text holds that have so many tokens before them; not positive: none.
+  /// The number of blocks of a text that have enough tokens before them; not positive: none.
   std::int64_t count(Ids text) const;
-  /// How many of them are measured, spread evenly over the text.
+  /// The number of blocks that are measured, spread evenly over the text.
   std::int64_t measured(Ids text) const;
 };
 
-/// The mean loss in nats of predicting the tokens of the measured blocks, each in a sequence of
-/// `length` tokens that ends with it. Lengths differ only in how much of the past is seen, length −
-/// block tokens and more. Nothing when the model's positions end before. `text` holds a block. The
-/// model is then in evaluation.
+/// The mean loss in nats of predicting the tokens of the measured blocks, each at the end of a
+/// sequence of `length` tokens. The length changes only how many earlier tokens are seen, length −
+/// block and more. Empty when the model's positions are shorter. `text` must contain a block.
+/// Leaves the model in evaluation mode.
 HEED_API std::optional<double> loss_of_blocks(models::CausalTransformer& model, Ids text,
                                               const MeasuredBlocks& blocks, std::int64_t length);
 

@@ -1,4 +1,4 @@
-/// The loss of a causal model on sequences of tokens, and how many it predicts right.
+/// The loss and accuracy of a causal model on sequences of tokens.
 #pragma once
 
 #include "heed/core/config.h"
@@ -8,29 +8,31 @@
 #include "heed/tasks/token_batch.h"
 #include "heed/train/training_run.h"
 
-/// How models are trained, and how well they do.
+/// Training of models and their scores.
 namespace heed { inline namespace v0 { namespace train {
 
-/// The mean cross entropy in nats over what is to be predicted. One element.
+/// The mean cross entropy in nats over the tokens that have a target. One element.
 /// @throws InvalidArgument when a token is not in the vocabulary, or sequences are longer than the
-/// model's positions reach.
+/// model's positions.
 HEED_API nn::Variable<> token_loss(models::CausalTransformer& model,
                                    const tasks::TokenBatch& batch);
 
-/// The same of this rank's tokens of each sequence, as nn::ContextParallel divides them: a mean
-/// over its targets, or 0, from all of its tokens, with 0 items where it has none. All ranks call
-/// it with the same batch, within run_on_all(), and call backward() all or none.
+/// token_loss() of this rank's tokens of each sequence, divided as by nn::ContextParallel: a mean
+/// over its targets, or a 0 that depends on its tokens, with 0 items, where it has none. All ranks
+/// call it with the same batch, within run_on_all(), and either all or none of them call
+/// backward().
 HEED_API StepLoss token_loss(models::CausalTransformer& model, const tasks::TokenBatch& batch,
                              Communicator& ranks);
 
-/// Each token is predicted from the true ones before it; in a sequence where all are right, these
-/// are the predicted ones.
+/// Scores of predictions, each from the true tokens before it; in a sequence without a mistake
+/// these are the predicted ones.
 struct TokenScore {
   double exact_match = 0;  ///< the share of the sequences without a mistake
   double accuracy = 0;     ///< the share of the predictions that are right
 };
 
-/// Of the likeliest tokens. The model is then in evaluation. @throws InvalidArgument as
+/// The scores of the most likely tokens. Leaves the model in evaluation mode. @throws
+/// InvalidArgument as
 /// token_loss().
 HEED_API TokenScore token_score(models::CausalTransformer& model, const tasks::TokenBatch& batch);
 

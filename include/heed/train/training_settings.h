@@ -1,4 +1,4 @@
-/// How long and how a model is trained.
+/// Settings of training runs.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace heed { inline namespace v0 { namespace train {
 
 using models::SettingNames;
 
-/// What is common to the training of all models.
+/// The settings that all training runs have.
 struct TrainingSettings {
-  std::int64_t steps = 1000;  ///< batches that are learned from
+  std::int64_t steps = 1000;  ///< the number of batches
   std::int64_t batch = 16;    ///< sequences in a batch
   double learning_rate = 3e-3;
-  std::uint64_t seed = 0;         ///< draws parameters and batches
+  std::uint64_t seed = 0;         ///< of parameters and batches
   std::int64_t save_every = 100;  ///< steps between checkpoints
 };
 
@@ -24,8 +24,9 @@ struct TrainingSettings {
 HEED_API void check_settings(const TrainingSettings& settings,
                              SettingNames names = SettingNames::kMembers);
 
-/// The learning rates of every training: a warm-up over a twentieth of the steps to learning_rate,
-/// then half a cosine down to a twentieth of it. Small models are not sensitive to these shares.
+/// The learning rates of every training: a warm-up over the first twentieth of the steps to
+/// learning_rate, then half a cosine down to a twentieth of it. Small models are not sensitive to
+/// these fractions.
 HEED_API nn::WarmupCosine learning_schedule(const TrainingSettings& settings);
 
 }}}  // namespace heed::v0::train

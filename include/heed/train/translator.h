@@ -1,4 +1,4 @@
-/// A model that translates, with the vocabularies it reads and writes, and the folder it lies in.
+/// Translators: a model, its vocabularies, and the folder that stores them.
 #pragma once
 
 #include <cstdint>
@@ -17,66 +17,67 @@
 
 namespace heed { inline namespace v0 { namespace train {
 
-/// Two files whose lines belong together, or none.
+/// The paths of two files whose lines are pairs, or none.
 using ParallelFiles = std::vector<std::string>;
 
-/// The corpus that the settings describe. Parallel text is read from the files, which must be those
-/// that the settings name, if they name some.
-/// @throws std::runtime_error when they are not; IoError when one cannot be read.
+/// The corpus that the settings describe. Parallel text is read from the files, whose checksum must
+/// be that of the settings, if these have one.
+/// @throws std::runtime_error when it is not; IoError when a file cannot be read.
 HEED_API tasks::Corpus make_corpus(const CorpusSettings& settings, const ParallelFiles& files = {});
-/// Tells these files from others. @throws IoError
+/// A checksum of the files' contents. @throws IoError
 HEED_API std::string checksum_of(const ParallelFiles& files);
 
-/// How many tokens two vocabularies have.
+/// The number of tokens of two vocabularies.
 struct VocabularySizes {
   std::int64_t source;
   std::int64_t target;
 };
 
-/// A model and all that belongs to it.
+/// A model with its settings and vocabularies.
 struct HEED_API Translator {
   TranslationSettings settings;
   tasks::Vocabulary source;
   tasks::Vocabulary target;
   std::unique_ptr<nn::Seq2Seq<>> model;
 
-  /// @throws std::runtime_error when a text has more than 4000 tokens, where positions end.
+  /// The examples as token ids. @throws std::runtime_error when a text has more than 4000 tokens,
+  /// the number of positions.
   std::vector<nn::SequencePair> encode(const std::vector<tasks::Example>& examples) const;
   VocabularySizes sizes() const { return {source.size(), target.size()}; }
   bool has_attention() const { return settings.model.attention != "none"; }
 };
 
-/// A new model, drawn from default_generator().
+/// A new model with parameters from default_generator().
 HEED_API std::unique_ptr<nn::Seq2Seq<>> make_model(const TranslatorSettings& model,
                                                    const VocabularySizes& sizes);
 
-/// An untrained translator of the corpus, drawn from settings.training.seed. What follows from the
-/// corpus (vocabularies, longest target, steps) is filled in.
+/// An untrained translator for the corpus, with parameters drawn from settings.training.seed.
+/// Settings that follow from the corpus (vocabularies, longest target, steps) are filled in.
 HEED_API Translator new_translator(const TranslationSettings& settings,
                                    const tasks::Corpus& corpus);
 
 /// Writes the description of a translator into its folder: settings.json, source_vocabulary.json
-/// and target_vocabulary.json, all of them or none; nothing where they are there
-/// already, to the byte. @throws IoError when one is there with something else.
+/// and target_vocabulary.json, all of them or none. Files that already have these bytes are left
+/// alone. @throws IoError when one has other contents.
 HEED_API void write_description(const std::filesystem::path& folder, const Translator& translator);
-/// From the description, untrained. @param names what messages call settings
-/// @throws std::runtime_error when its files do not belong together; FormatError, IoError.
+/// An untrained translator from its description. @param names how messages name settings
+/// @throws std::runtime_error when its files contradict each other; FormatError, IoError.
 HEED_API Translator read_description(const std::filesystem::path& folder,
                                      SettingNames names = SettingNames::kMembers);
-/// With the model that training kept, model.safetensors. @throws as read_description().
+/// A translator with the trained model in model.safetensors. @throws as read_description().
 HEED_API Translator load_translator(const std::filesystem::path& folder,
                                     SettingNames names = SettingNames::kMembers);
 
-/// A sentence and what a translator makes of it.
+/// A sentence and its translation.
 struct Translation {
-  std::vector<std::string> source;   ///< the sentence's tokens, as it writes them
-  std::vector<std::string> unknown;  ///< those of them that the model has never seen
-  std::vector<std::string> target;   ///< the tokens that were written
+  std::vector<std::string> source;   ///< the sentence's tokens, as they are written
+  std::vector<std::string> unknown;  ///< those of them that are not in the vocabulary
+  std::vector<std::string> target;   ///< the tokens of the translation
   std::string text;
   nn::Hypothesis<float> hypothesis;  ///< log-probability, alignment, whether it is complete
 };
 
-/// The best translation that a beam search finds; of a sentence without tokens nothing.
+/// The best translation that a beam search finds; empty for a sentence without tokens.
 /// @throws InvalidArgument when the sentence is not valid UTF-8 or beam is below 1.
 HEED_API Translation translate(Translator& translator, const std::string& sentence,
                                std::int64_t beam = 1);

@@ -1,4 +1,4 @@
-/// What a translator writes, and how good it is.
+/// Translations of examples and their scores.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@
 
 namespace heed { inline namespace v0 { namespace train {
 
-/// How translations are looked for.
+/// The options of the search for translations.
 struct WritingOptions {
   std::int64_t beam = 1;  ///< 1: greedy
-  /// Called now and then with how many are written.
+  /// Called from time to time with the number of finished translations.
   std::function<void(std::size_t)> progress = {};
 };
 
-/// What the model writes for each source. Without alignments unless `beam` is more than 1.
+/// The translation of each source. It has an alignment only if `beam` is more than 1.
 HEED_API std::vector<nn::Hypothesis<float>> write_all(Translator& translator,
                                                       const std::vector<nn::SequencePair>& pairs,
                                                       const WritingOptions& options = {});
 
-/// BLEU and exact match of what the model writes for the examples' sources. Words and characters
-/// that are not in the vocabularies count as wrong. Up to six groups of source lengths.
+/// BLEU and exact match of the translations of the examples' sources, also in up to six groups of
+/// source lengths. Words and characters that are not in the vocabularies count as wrong.
 /// @throws std::runtime_error as Translator::encode().
 HEED_API tasks::TranslationScore score(Translator& translator,
                                        const std::vector<tasks::Example>& examples,

@@ -1,4 +1,4 @@
-/// Trains a translator epoch by epoch, and keeps the best: what `heed train translate` does.
+/// Trains a translator epoch by epoch and keeps the best model, as `heed train translate` does.
 ///
 ///     const auto corpus = heed::train::make_corpus(settings.corpus);
 ///     auto translator = heed::train::new_translator(settings, corpus);
@@ -18,7 +18,7 @@
 
 namespace heed { inline namespace v0 { namespace train {
 
-/// What an epoch was worth.
+/// The scores of an epoch.
 struct EpochResult {
   std::int64_t epoch = 0;  ///< 1 after the first
   double loss = 0;         ///< mean cross entropy of a target token in training, in nats
@@ -26,31 +26,31 @@ struct EpochResult {
   double exact = 0;        ///< of the validation set
 };
 
-/// How long it took in this process: nothing of an epoch that another one computed.
+/// The time of an epoch that this process computed.
 struct EpochTime {
   double seconds = 0;            ///< training alone
-  double tokens_per_second = 0;  ///< of targets, their ends included
+  double tokens_per_second = 0;  ///< target tokens, including end tokens
 };
 
-/// How a training went.
+/// The course of a training.
 struct TranslationRun {
   std::vector<EpochResult> epochs;
-  std::vector<EpochTime> times;  ///< of the last epochs, those that this process has seen whole
-  std::size_t best = 0;          ///< an index into epochs
+  std::vector<EpochTime> times;  ///< of the last epochs, those that this process computed in full
+  std::size_t best = 0;          ///< the index in epochs of the best one
   RunOutcome outcome = {};
 };
 
-/// Where a run is kept, and what it is called where it is told of.
+/// The folder, log and name of a run.
 struct RunPlace {
   RunFolder folder = {};
-  /// A file that gets one JSON object a line for each epoch; empty: none. A file that is there is
-  /// replaced, but for the lines of the epochs that a resumed run has done.
+  /// A file with one line per epoch, a JSON object; empty: none. An existing file is replaced,
+  /// except for the lines of epochs that a resumed run has already computed.
   std::filesystem::path log = {};
-  std::string name = {};  ///< before each line about an epoch; empty: nothing
+  std::string name = {};  ///< printed before each line about an epoch; empty: nothing
 };
 
-/// Trains until the epochs are done, patience is, or the observer ends the run. A finished
-/// translator has its best model, which the folder has too.
+/// Trains until all epochs are done, patience is exhausted, or the observer ends the run. A
+/// finished translator has its best model, which is also in the folder.
 /// @throws InvalidArgument, IoError as run_training(); IoError when the log cannot be written.
 HEED_API TranslationRun train_translator(Translator& translator, const tasks::Corpus& corpus,
                                          const RunPlace& place, RunObserver& observer);

@@ -1,4 +1,4 @@
-/// Numbers to colours.
+/// Colour maps: from numbers to colours.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct Rgb {
 /// YlOrRd and Greys from bright to dark; RdBu from red over white to blue, for signed quantities.
 enum class ColorMap { kViridis, kBlues, kYlOrRd, kRdBu, kGreys };
 
-/// The colour of `position` in [0, 1]; what lies outside is clamped, NaN counts as 0.
+/// The colour of `position` in [0, 1]; positions outside are clamped, NaN counts as 0.
 HEED_API Rgb colormap(ColorMap map, float position) noexcept;
 
-/// Where a scale of weights over so many keys ends at the earliest: at 4 / num_keys, or at 1 where
-/// they are few. Weights that are all alike then stay in its first quarter.
+/// The least end of a scale of weights over num_keys keys: 4 / num_keys, at most 1. Uniform weights
+/// then stay in the scale's first quarter.
 HEED_API float least_scale_end(std::int64_t num_keys) noexcept;
 
 /// WCAG 2 relative luminance of a colour: 0 for black, 1 for white.
 HEED_API double luminance(Rgb color) noexcept;
 
-/// Black or white, whichever is easier to read on `background`.
+/// Black or white, whichever has more contrast with `background`.
 HEED_API Rgb text_color_on(Rgb background) noexcept;
 
 }}  // namespace heed::v0

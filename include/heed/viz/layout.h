@@ -1,4 +1,4 @@
-/// Text arranged for a terminal: wrapped, and in blocks next to each other.
+/// Layout of text for a terminal: wrapping, and blocks next to each other.
 #pragma once
 
 #include <span>
@@ -9,14 +9,15 @@
 
 namespace heed { inline namespace v0 {
 
-/// The narrowest terminal that anything is arranged for.
+/// The narrowest terminal that is supported, in columns.
 inline constexpr int kMinTerminalWidth = 20;
 
-/// The columns that a terminal needs for one line of valid UTF-8. Colours (escape sequences of the
-/// form ESC [ …) need none.
+/// The width in columns of one line of valid UTF-8. Colours (escape sequences of the form ESC [ …)
+/// have none.
 HEED_API int terminal_columns(std::string_view line);
 
-/// The words of `text` on lines of at most `width` columns (at least kMinTerminalWidth), each ended
+/// Wraps the words of `text` to lines of at most `width` columns (at least kMinTerminalWidth), each
+/// ended
 /// by a newline.
 HEED_API std::string wrap_text(std::string_view text, int width);
 

@@ -1,5 +1,5 @@
-/// Ranks that are processes of MPI, on one machine or many: the library heed::mpi, which is built
-/// where there is an MPI. heed itself knows nothing of it.
+/// Ranks as processes of MPI, on one or more machines: the library heed::mpi, which is built where
+/// there is an MPI. heed itself does not depend on MPI.
 #pragma once
 
 #include <mpi.h>
@@ -15,31 +15,31 @@
 namespace heed { inline namespace v0 {
 
 struct MpiOptions {
-  /// Longer messages are sent in pieces of so many bytes, as an MPI counts in int.
+  /// Longer messages are sent in pieces of this size, because MPI counts in int.
   std::size_t piece_bytes = std::size_t{1} << 30;
 };
 
 /// The processes of an MPI communicator as ranks.
 ///
-/// What MPI reports as an error is thrown as CommunicationError with MPI's text. A message of
-/// another length than the receiver expects is reported by the receiver alone; lengths and roots
-/// that differ in a broadcast or gather are not noticed by every MPI: run_on_all() is there to
-/// agree upon them before.
+/// Errors of MPI are thrown as CommunicationError with MPI's text. A message of another length than
+/// expected is reported by the receiver alone; not every MPI notices lengths or roots that differ
+/// in a broadcast or gather: use run_on_all() to agree on them first.
 ///
-/// A transfer that is destroyed without wait() waits. Where an exception leaves, a message that is
-/// to be received is withdrawn; one that is sent or broadcast has two seconds to arrive, and then
-/// the whole program is aborted with a text that names the rank, for the memory of a message that
-/// MPI may still read must not go.
+/// A transfer that is destroyed without wait() waits. During the propagation of an exception, a
+/// message to be received is withdrawn; a message that is sent or broadcast has two seconds to
+/// arrive, and then the whole program is aborted with a text that names the rank, because memory
+/// that MPI may still read must not be freed.
 ///
 /// It may be used by any thread, one at a time, where MPI was initialised with
 /// MPI_THREAD_SERIALIZED.
 class HEED_API MpiCommunicator final : public Communicator {
  public:
-  /// Of a duplicate of `ranks`, so that no message meets others of the program. All ranks call it.
+  /// Uses a duplicate of `ranks`, so that its messages do not mix with others of the program. All
+  /// ranks call it.
   /// @throws CommunicationError when MPI is not initialised or fails; InvalidArgument unless
   /// 1 ≤ piece_bytes < 2³¹.
   explicit MpiCommunicator(MPI_Comm ranks, const MpiOptions& options = {});
-  /// All ranks have to, MPI says, and before MPI_Finalize.
+  /// MPI requires that all ranks call it, before MPI_Finalize.
   ~MpiCommunicator() override;
 
   int rank() const override;
@@ -57,7 +57,7 @@ class HEED_API MpiCommunicator final : public Communicator {
   std::unique_ptr<Impl> impl_;
 };
 
-/// MPI from MPI_Init_thread to MPI_Finalize.
+/// The initialisation and finalisation of MPI.
 ///
 ///     int main() {
 ///       heed::MpiSession mpi;
@@ -65,12 +65,12 @@ class HEED_API MpiCommunicator final : public Communicator {
 ///     }
 class HEED_API MpiSession {
  public:
-  /// Initialises MPI with MPI_THREAD_SERIALIZED, unless the program has done so: then it also
-  /// finalises it.
-  /// @throws CommunicationError when that cannot be had.
+  /// Initialises MPI with MPI_THREAD_SERIALIZED and finalises it at the end, unless the program has
+  /// initialised it.
+  /// @throws CommunicationError when MPI does not support this thread level.
   MpiSession();
-  /// Where an exception leaves that run() has not thrown, the program is aborted: the other ranks
-  /// would wait for ever.
+  /// Aborts the program if an exception propagates that run() has not thrown, because the other
+  /// ranks would wait forever.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -78,21 +78,21 @@ class HEED_API MpiSession {
   /// Calls `body` on every rank with a communicator of all processes, and returns when it has
   /// returned on all. All processes call it.
   ///
-  /// When it throws on every rank, each throws what its own did, as after run_on_all(); when on
-  /// some, the others, where it returned, throw CommunicationError, which names the first of those
-  /// and its text. When the others do not come to an end within `patience_seconds`, as they wait
-  /// for this one, the exception's text is printed to standard error with the rank, and the program
-  /// is aborted: exit code 1.
+  /// When `body` throws on every rank, each rank throws its own exception, as after run_on_all().
+  /// When it throws on some, the others throw CommunicationError with the first of those ranks and
+  /// its text. When the others do not finish within `patience_seconds`, because they wait for this
+  /// rank, the exception's text is printed to standard error with the rank, and the program is
+  /// aborted with exit code 1.
   void run(const std::function<void(Communicator&)>& body, double patience_seconds = 2);
 
-  /// How many threads a rank may use for none to be in another's way: the processors that it may
-  /// run on, shared with the ranks on this machine that may run on them as well. All processes call
-  /// it.
+  /// The number of threads per rank that keeps all processors busy once: the processors that this
+  /// rank may run on, divided by the ranks of this machine that may run on them too. All processes
+  /// call it.
   int num_threads() const;
 
  private:
   bool owns_ = false;
-  bool all_know_ = false;  // why run() throws
+  bool all_know_ = false;  // true if run() throws an exception that all ranks know of
 };
 
 }}  // namespace heed::v0
