@@ -93,6 +93,7 @@ struct BasicAttentionOptions {
   Precision precision = Precision::kFast;
 };
 
+/// Options of float and half-precision tensors, and of double tensors.
 using AttentionOptions = BasicAttentionOptions<float>;
 using AttentionOptions64 = BasicAttentionOptions<double>;
 

@@ -202,6 +202,7 @@ HEED_API Tensor<BFloat16> attend(BFloat16View query, const KvSequence& sequence,
                                  const AttentionOptions& options = {});
 
 /// attend() with lse and lse_low, [1, num_heads, n] each.
+/// @throws InvalidArgument as attend() does.
 HEED_API AttentionOutput<float> attend_with_lse(FloatView query, const KvSequence& sequence,
                                                 const AttentionOptions& options = {});
 HEED_API AttentionOutput<Float16, float> attend_with_lse(Float16View query,
@@ -237,6 +238,7 @@ HEED_API Tensor<BFloat16> attend(BFloat16View query, const KvBatch& batch,
                                  const AttentionOptions& options = {});
 
 /// attend() with lse and lse_low, [num_heads, total_q_len] each.
+/// @throws InvalidArgument as attend() does.
 HEED_API AttentionOutput<float> attend_with_lse(FloatView query, const KvBatch& batch,
                                                 const AttentionOptions& options = {});
 HEED_API AttentionOutput<Float16, float> attend_with_lse(Float16View query, const KvBatch& batch,

@@ -41,6 +41,7 @@ struct BasicLinearAttentionOptions {
   std::optional<Real> scale = std::nullopt;
 };
 
+/// Options of float and half-precision tensors, and of double tensors.
 using LinearAttentionOptions = BasicLinearAttentionOptions<float>;
 using LinearAttentionOptions64 = BasicLinearAttentionOptions<double>;
 
@@ -126,6 +127,7 @@ enum class FeatureMap : std::uint8_t {
   kRelu,        ///< max(x, 0)
 };
 
+/// The options of feature_map_attention.
 struct FeatureMapOptions {
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
   /// A query sees no later key; there must be as many queries as keys.

@@ -256,6 +256,7 @@ HEED_API Tensor<float> pad_keys(FloatView added, std::int64_t kv_len);
 
 /// Hides the keys whose token is `padding_id`.
 /// @param token_ids [batch, kv_len]; the mask has the shape [batch, 1, 1, kv_len]
+/// @throws InvalidArgument when token_ids is not of rank 2.
 HEED_API Mask key_padding(TensorView<const std::int64_t> token_ids, std::int64_t padding_id);
 
 /// The first `count` tokens see every key, and every query sees them.
@@ -263,7 +264,7 @@ HEED_API Mask key_padding(TensorView<const std::int64_t> token_ids, std::int64_t
 HEED_API Mask global_tokens(std::int64_t count, Alignment alignment = Alignment::square());
 
 /// A query sees the keys at distances that are multiples of `stride`, on both sides: the second of
-/// the two patterns of sparse_transformer().
+/// the two masks of sparse_transformer().
 /// @throws InvalidArgument when the stride is below 1.
 HEED_API Mask strided(std::int64_t stride, Alignment alignment = Alignment::square());
 
@@ -358,6 +359,7 @@ struct MaskGlyphs {
   std::string_view masked;
   std::string_view between;
 };
+/// Glyphs for logs, for prose, and for pictures.
 inline constexpr MaskGlyphs kHashGlyphs{"#", ".", ""};
 inline constexpr MaskGlyphs kCheckGlyphs{"✓", "✗", " "};
 inline constexpr MaskGlyphs kBlockGlyphs{"█", "·", ""};

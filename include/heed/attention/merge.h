@@ -46,6 +46,7 @@ HEED_API AttentionOutput<double> merge_attention(
     std::span<const AttentionOutputView<double>> parts);
 
 /// merge_attention() of two parts.
+/// @throws InvalidArgument when their shapes differ or do not fit.
 HEED_API AttentionOutput<float> merge_attention(const AttentionOutputView<float>& a,
                                                 const AttentionOutputView<float>& b);
 HEED_API AttentionOutput<Float16, float> merge_attention(

@@ -173,6 +173,7 @@ AttentionPlan plan(const AttentionShapes& shapes, const Options& options) {
   return plan_in_double(shapes, options);
 }
 
+/// Prints to_string().
 HEED_API std::ostream& operator<<(std::ostream& stream, const AttentionPlan& plan);
 
 }}  // namespace heed::v0

@@ -29,9 +29,11 @@ enum class Keep : std::uint32_t {
   kDropped = 32,  ///< after dropout: the factors of the values
   kEverything = 63,
 };
+/// The steps of both.
 constexpr Keep operator|(Keep a, Keep b) {
   return static_cast<Keep>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
 }
+/// True if `kept` contains `step`.
 constexpr bool has(Keep kept, Keep step) {
   return (static_cast<std::uint32_t>(kept) & static_cast<std::uint32_t>(step)) != 0;
 }
@@ -155,11 +157,13 @@ HEED_API Tensor<double> softmax(DoubleView scores);
 
 /// exp(xᵢ) / Σⱼ exp(xⱼ), the formula of textbooks, which overflows to NaN for large scores. For
 /// demonstration only.
+/// @throws InvalidArgument when the rank is 0.
 HEED_API Tensor<float> naive_softmax(FloatView scores);
 HEED_API Tensor<double> naive_softmax(DoubleView scores);
 
 /// grad_scores = weights ∘ (grad_weights − Σ weights ∘ grad_weights) over the last dimension, for
 /// weights = softmax(scores).
+/// @throws InvalidArgument when the shapes differ or the rank is 0.
 HEED_API Tensor<float> softmax_backward(FloatView grad_weights, FloatView weights);
 HEED_API Tensor<double> softmax_backward(DoubleView grad_weights, DoubleView weights);
 

@@ -45,6 +45,7 @@ enum class RotaryPairing : std::uint8_t {
   kNeighbours,  ///< (2i, 2i + 1), as in RoFormer and GPT-J; ONNX's interleaved
 };
 
+/// The options of rotary_embedding.
 struct RotaryOptions {
   /// The number of rotated dimensions, the first ones of a head; head_dim when not given. Even.
   std::optional<std::int64_t> rotary_dim = std::nullopt;

@@ -95,6 +95,7 @@ struct Llama3Scaling {
 using RotaryScaling = std::variant<std::monostate, LinearScaling, DynamicNtkScaling, YarnScaling,
                                    LongRopeScaling, Llama3Scaling>;
 
+/// The result of rotary_frequencies().
 struct RotaryFrequencies {
   Tensor<double> inv_freq;      ///< radians per position, [rotary_dim / 2]
   double attention_factor = 1;  ///< factor of every cosine and sine; scores get its square

@@ -12,6 +12,7 @@
 
 namespace heed { inline namespace v0 {
 
+/// The options of select_blocks.
 struct SelectBlocksOptions {
   std::int64_t block = 128;  ///< keys in a block, 1 to 128
   /// The number of blocks that a query sees, including its own if causal; at least 1. All where

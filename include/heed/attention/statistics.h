@@ -77,6 +77,7 @@ struct BasicAttentionStatistics {
   Tensor<Real> key_mass;
 };
 
+/// Statistics of float and half-precision tensors.
 using AttentionStatistics = BasicAttentionStatistics<float>;
 
 /// Statistics of every row and key, with the same bits for any number of threads.

@@ -11,6 +11,7 @@
 
 namespace heed { inline namespace v0 {
 
+/// The element type of a tensor.
 enum class DataType : std::uint8_t { kFloat32, kFloat16, kBFloat16, kFloat64 };
 
 /// The name of a type: "float32", "float16", "bfloat16" or "float64".

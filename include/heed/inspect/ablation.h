@@ -27,6 +27,7 @@ struct AblationOutcome {
   double cosine = 1;
 };
 
+/// The result of ablate_heads().
 struct Ablation {
   bool has_losses = false;
   AblationOutcome all;                  ///< no head is off
@@ -41,6 +42,7 @@ struct Ablation {
   HEED_API Spread spread(double AblationOutcome::*number) const;
 };
 
+/// The options of ablate_heads().
 struct AblationOptions {
   std::int64_t draws = 5;
   std::uint64_t seed = 0;

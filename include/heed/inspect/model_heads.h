@@ -59,6 +59,7 @@ struct RepeatedTokens {
 HEED_API std::vector<ModelText> repeated_tokens(const models::Model& model,
                                                 const RepeatedTokens& numbers = {});
 
+/// The options of score_heads().
 struct HeadScoresOptions {
   std::int64_t max_offset = 16;  ///< the largest constant distance that is measured
   RepeatedTokens repeated = {};
@@ -73,6 +74,7 @@ struct ScoredTexts {
   std::vector<std::vector<HeadMeasures>> layers;  ///< [layer][head]
 };
 
+/// The result of score_heads().
 struct HeadScores {
   ScoredTexts text;      ///< of text_patterns()
   ScoredTexts repeated;  ///< of duplicate_token(), and, if the model is causal, induction()

@@ -31,7 +31,7 @@ struct ModelReading {
   Tensor<bool> visible;  ///< [num_tokens, num_tokens]: the mask as booleans
   std::vector<ReadLayer> layers;
 
-  /// A layer as figures draw it. @throws InvalidArgument when there is no such layer.
+  /// A layer as figures draw it. @throws InvalidArgument when the layer does not exist.
   HEED_API AttendedTokens tokens_of(std::int64_t layer) const;
 };
 

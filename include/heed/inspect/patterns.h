@@ -55,6 +55,7 @@ HEED_API TokenPattern same_token();
 HEED_API TokenPattern first_token();
 /// Special tokens other than the first token.
 HEED_API TokenPattern separators();
+/// Punctuation tokens.
 HEED_API TokenPattern punctuation();
 /// Other tokens of the query's word.
 HEED_API TokenPattern same_word();

@@ -46,6 +46,7 @@ struct AttentionCall {
 /// The weights of every head and query of a call, [num_heads, n, n].
 HEED_API Tensor<float> weights_of(const AttentionCall& call);
 
+/// A function that is called for every attention call of a forward pass.
 using AttentionObserver = std::function<void(const AttentionCall&)>;
 
 /// Token ids of one or several texts, concatenated: text i has the ids boundaries[i] ≤ t <

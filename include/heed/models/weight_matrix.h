@@ -34,7 +34,7 @@ class HEED_API WeightMatrix {
   WeightMatrix slice_rows(std::int64_t begin, std::int64_t end) const;
 
   /// out[i] = W[index][i] as floats. @param out [columns]
-  /// @throws InvalidArgument when there is no such row, or `out` is of another size.
+  /// @throws InvalidArgument when the row does not exist, or `out` is of another size.
   void row(std::int64_t index, std::span<float> out) const;
   /// All elements as floats, [rows, columns].
   Tensor<float> to_float() const;

@@ -32,6 +32,7 @@ HEED_API Tensor<double> split_heads(Tensor<double>&& x, std::int64_t num_heads);
 
 /// The inverse of split_heads: from [batch, num_heads, length, head_dim] to
 /// [batch, length, num_heads · head_dim].
+/// @throws InvalidArgument when the rank is not 4.
 HEED_API Tensor<float> merge_heads(FloatView heads);
 HEED_API Tensor<double> merge_heads(DoubleView heads);
 
@@ -55,6 +56,7 @@ struct AttentionParameters {
 
 /// Draws four projections between embed_dim and inner_dim = num_heads · head_dim in the order
 /// query, key, value, out, each as linear_init does.
+/// @throws InvalidArgument when a size is negative.
 HEED_API AttentionParameters<float> attention_init(TorchGenerator& generator,
                                                    std::int64_t embed_dim, std::int64_t inner_dim,
                                                    bool bias = true);

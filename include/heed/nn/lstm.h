@@ -57,6 +57,7 @@ template <class T>
 HEED_API LstmOutput<T> lstm(const Variable<T>& x, const LstmParameters<T>& parameters,
                             const LstmState<T>& initial = {}, const LstmSteps& steps = {});
 
+/// The options of LSTM, with PyTorch's names and defaults.
 struct LstmOptions {
   std::int64_t num_layers = 1;
   bool bias = true;

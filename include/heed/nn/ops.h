@@ -21,6 +21,7 @@ namespace heed { inline namespace v0 { namespace nn {
 
 // ---- arithmetic; shapes broadcast, aligned at the right, as in PyTorch
 
+/// a + b, a − b, a ∘ b
 template <class T>
 HEED_API Variable<T> add(const Variable<T>& a, const Variable<T>& b);
 template <class T>
@@ -96,15 +97,19 @@ HEED_API Variable<T> stack(const std::vector<Variable<T>>& parts, int dim = 0);
 
 // ---- element by element
 
+/// max(x, 0)
 template <class T>
 HEED_API Variable<T> relu(const Variable<T>& x);
+/// tanh x
 template <class T>
 HEED_API Variable<T> tanh(const Variable<T>& x);
 /// 1 / (1 + exp(−x))
 template <class T>
 HEED_API Variable<T> sigmoid(const Variable<T>& x);
+/// eˣ
 template <class T>
 HEED_API Variable<T> exp(const Variable<T>& x);
+/// ln x
 template <class T>
 HEED_API Variable<T> log(const Variable<T>& x);
 /// Sets each element to 0 with the given probability and divides the others by 1 − probability. The

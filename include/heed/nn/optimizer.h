@@ -58,6 +58,7 @@ class HEED_API Optimizer {
   double learning_rate_;
 };
 
+/// The options of Sgd, with PyTorch's names and defaults.
 struct SgdOptions {
   double momentum = 0;
   double weight_decay = 0;
@@ -76,6 +77,7 @@ class HEED_API Sgd : public Optimizer<T> {
   SgdOptions options_;
 };
 
+/// The options of Adam and AdamW, with PyTorch's names and defaults.
 struct AdamOptions {
   std::array<double, 2> betas = {0.9, 0.999};
   double eps = 1e-8;

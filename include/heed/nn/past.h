@@ -33,14 +33,14 @@ class HEED_API Past {
   /// The number of tokens of each text. @throws InvalidArgument when this was moved from.
   std::int64_t length() const;
 
-  /// The sequences of a layer, one for each text. @throws InvalidArgument when there is no such
-  /// layer.
+  /// The sequences of a layer, one for each text. @throws InvalidArgument when the layer does not
+  /// exist.
   std::span<KvSequence> layer(std::int64_t index);
   std::span<const KvSequence> layer(std::int64_t index) const;
 
   /// A past whose text i is text texts[i] of this one: a beam search continues its selected
   /// hypotheses with it. A text may be chosen several times, or not at all.
-  /// @throws InvalidArgument when there is no such text.
+  /// @throws InvalidArgument when a text does not exist.
   Past picked(std::span<const std::int64_t> texts) const;
   /// Keeps the first n tokens of each text. @throws InvalidArgument as KvSequence::truncate.
   void truncate(std::int64_t n);

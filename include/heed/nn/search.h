@@ -84,6 +84,7 @@ HEED_API std::vector<Hypothesis<T>> greedy_search(Seq2Seq<T>& model,
                                                   const std::vector<std::int64_t>& lengths = {},
                                                   const SearchOptions& options = {});
 
+/// The options of beam_search().
 struct BeamOptions {
   std::int64_t beam = 4;  ///< hypotheses that continue at each step
   std::int64_t max_len = 100;

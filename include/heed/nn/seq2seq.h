@@ -66,6 +66,7 @@ class HEED_API Seq2Seq : public Module<T> {
                      const std::vector<std::int64_t>& lengths = {}, bool return_attention = true);
 };
 
+/// The configuration of AttentionSeq2Seq.
 struct AttentionSeq2SeqConfig {
   std::int64_t src_vocab_size = 0;
   std::int64_t tgt_vocab_size = 0;
@@ -122,6 +123,7 @@ enum class SourceAttention {
   kConcat,
 };
 
+/// The configuration of RecurrentSeq2Seq.
 struct RecurrentSeq2SeqConfig {
   std::int64_t src_vocab_size = 0;
   std::int64_t tgt_vocab_size = 0;

@@ -30,6 +30,7 @@ struct CopyTask {
 
 /// Random sequences of symbols, [batch, task.sequence_length()]. Tokens before the separator have
 /// no target, because the symbols are unpredictable.
+/// @throws InvalidArgument when the batch is negative or the task has no symbols.
 HEED_API TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random);
 
 }}}  // namespace heed::v0::tasks

@@ -8,6 +8,7 @@
 
 namespace heed { inline namespace v0 { namespace tasks {
 
+/// The languages of number_words().
 enum class Language { kEnglish, kFrench, kGerman };
 
 /// The largest number that number_words() supports.

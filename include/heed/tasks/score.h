@@ -14,8 +14,10 @@ namespace heed { inline namespace v0 { namespace tasks {
 /// A text as tokens.
 using Tokens = std::vector<std::string>;
 
+/// The longest n-grams that BLEU counts.
 inline constexpr int kMaxNgram = 4;
 
+/// The options of corpus_bleu().
 struct BleuOptions {
   /// If true, the k-th n-gram length without any match counts as 2⁻ᵏ matches, the default of
   /// sacrebleu; otherwise BLEU is then 0.
@@ -25,6 +27,7 @@ struct BleuOptions {
   bool effective_order = false;
 };
 
+/// The result of corpus_bleu().
 struct Bleu {
   double score = 0;                            ///< 0 to 100
   std::array<double, kMaxNgram> precisions{};  ///< 0 to 100, of n-grams of 1 to 4 tokens
@@ -60,6 +63,7 @@ struct LengthScore {
   double exact = 0;
 };
 
+/// The result of score_translations().
 struct TranslationScore {
   Bleu bleu;
   double exact = 0;

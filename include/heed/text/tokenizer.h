@@ -134,7 +134,7 @@ class HEED_API Tokenizer {
   virtual std::string label(std::int64_t id) const;
   /// The id of a token as its file spells it.
   virtual std::optional<std::int64_t> id(std::string_view token) const = 0;
-  /// True if an id has no text, e.g. [CLS]. @throws InvalidArgument when there is no such id.
+  /// True if an id has no text, e.g. [CLS]. @throws InvalidArgument when the id does not exist.
   virtual bool is_special(std::int64_t id) const;
   virtual const SpecialTokens& special_tokens() const;
 

@@ -23,6 +23,7 @@ enum class ColorScale {
   kPerRow,  ///< p = w / the largest weight of its row
 };
 
+/// The options of figures of weights.
 struct AttentionFigureOptions {
   std::string title = {};
   std::string note = {};
@@ -71,6 +72,7 @@ HEED_API Figure overview_figure(FloatView weights, const AttentionFigureOptions&
 HEED_API Figure difference_figure(FloatView a, FloatView b,
                                   const AttentionFigureOptions& options = {});
 
+/// The options of mask_figure().
 struct MaskFigureOptions {
   std::string title = {};
   std::string note = {};
@@ -93,6 +95,7 @@ struct MaskFigureOptions {
 /// @throws InvalidArgument as attention_figure does.
 HEED_API Figure mask_figure(TensorView<const bool> visible, const MaskFigureOptions& options = {});
 
+/// The options of figures of position encodings.
 struct PositionFigureOptions {
   std::string title = {};
   std::string note = {};

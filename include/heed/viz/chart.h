@@ -13,6 +13,7 @@
 
 namespace heed { inline namespace v0 {
 
+/// The options of figures of measurements.
 struct ChartOptions {
   std::string title = {};
   std::string note = {};

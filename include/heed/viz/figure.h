@@ -20,6 +20,7 @@
 
 namespace heed { inline namespace v0 {
 
+/// The background of a figure.
 enum class Theme { kLight, kDark };
 
 /// A labelled position on an axis.
@@ -94,6 +95,7 @@ struct Panel {
   std::vector<Swatch> swatches = {};
 };
 
+/// A figure: panels on a grid.
 struct Figure {
   std::string title = {};
   std::string note = {};  ///< below the panels: remarks for the reader
@@ -102,6 +104,7 @@ struct Figure {
   Theme theme = Theme::kLight;
 };
 
+/// The file formats of figures.
 enum class FigureFormat { kPng, kSvg, kPdf };
 
 /// The format of a path's extension: .png, .svg or .pdf, in any case.

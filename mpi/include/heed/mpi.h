@@ -14,6 +14,7 @@
 
 namespace heed { inline namespace v0 {
 
+/// The options of MpiCommunicator.
 struct MpiOptions {
   /// Longer messages are sent in pieces of this size, because MPI counts in int.
   std::size_t piece_bytes = std::size_t{1} << 30;
@@ -69,8 +70,8 @@ class HEED_API MpiSession {
   /// initialised it.
   /// @throws CommunicationError when MPI does not support this thread level.
   MpiSession();
-  /// Aborts the program if an exception propagates that run() has not thrown, because the other
-  /// ranks would wait forever.
+  /// Finalises MPI if the session initialised it. Then it also aborts the program if an exception
+  /// propagates that run() has not thrown, because the other ranks would wait forever.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
