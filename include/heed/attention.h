@@ -101,9 +101,9 @@ using AttentionOptions64 = BasicAttentionOptions<double>;
 /// @param query [batch, num_heads, q_len, head_dim]
 /// @param key [batch, num_kv_heads, kv_len, head_dim]
 /// @param value [batch, num_kv_heads, kv_len, value_dim]
-/// num_heads is a multiple of num_kv_heads; query head h reads key/value head
-/// h / (num_heads / num_kv_heads). The innermost dimension is contiguous; the others have any
-/// strides. Any extent may be 0.
+/// num_heads is a multiple of num_kv_heads; query head h reads key/value head h / (num_heads /
+/// num_kv_heads). The innermost dimension is contiguous; the others have any strides. Any extent
+/// may be 0.
 /// @return out [batch, num_heads, q_len, value_dim]. A query that sees no key gets 0.
 /// Float and double tensors are computed by the fused kernels of the processor, in memory linear in
 /// the lengths. The bits of a row depend on its inputs, the options and the instruction set alone.

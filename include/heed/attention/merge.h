@@ -33,9 +33,9 @@ namespace heed { inline namespace v0 {
 /// query_offset is smaller by `first`, and dropout and score_mod use these positions.
 ///
 /// Computed in double and rounded at the end. The bits do not depend on the number of threads.
-/// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax",
-/// 2018; Ye et al., "FlashInfer: Efficient and Customizable Attention Engine for LLM Inference
-/// Serving", 2025, section 2.2.
+/// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Ye et al.,
+/// "FlashInfer: Efficient and Customizable Attention Engine for LLM Inference Serving", 2025,
+/// section 2.2.
 /// @throws InvalidArgument when there is no part or shapes do not fit, before anything is computed.
 HEED_API AttentionOutput<float> merge_attention(std::span<const AttentionOutputView<float>> parts);
 HEED_API AttentionOutput<Float16, float> merge_attention(

@@ -15,8 +15,8 @@ namespace heed { inline namespace v0 {
 class HEED_API RelativeBuckets {
  public:
   /// One entry for every distance from −max_distance to max_distance, 2 · max_distance + 1 in all;
-  /// distances beyond are clipped. Source: Shaw et al., "Self-Attention with
-  /// Relative Position Representations", 2018, section 3.2.
+  /// distances beyond are clipped. Source: Shaw et al., "Self-Attention with Relative Position
+  /// Representations", 2018, section 3.2.
   /// @throws InvalidArgument when max_distance is negative or above 2²⁰.
   static RelativeBuckets clip(std::int64_t max_distance);
 

@@ -104,8 +104,7 @@ struct Ranks {
 ///
 /// Sources: Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context",
 /// 2023, where keys rotate among ranks; Brandon et al., "Striped Attention", 2023, on dividing
-/// tokens
-/// under a causal mask; Jacobs et al., "DeepSpeed Ulysses", 2023, on dividing heads.
+/// tokens under a causal mask; Jacobs et al., "DeepSpeed Ulysses", 2023, on dividing heads.
 /// @param query [batch, num_heads, own q_len, head_dim]
 /// @param key [batch, num_kv_heads, own kv_len, head_dim]
 /// @param value [batch, num_kv_heads, own kv_len, value_dim]

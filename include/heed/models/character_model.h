@@ -27,8 +27,7 @@ struct CharacterModel {
 /// Loads the folder of a run, which contains model.safetensors, or such a file.
 /// @param names how messages name the settings in the file
 /// @throws std::runtime_error naming the file when it is of another task, or its parts contradict
-/// each other;
-/// FormatError, IoError as read_safetensors().
+/// each other; FormatError, IoError as read_safetensors().
 HEED_API CharacterModel load_character_model(std::filesystem::path path,
                                              SettingNames names = SettingNames::kMembers);
 

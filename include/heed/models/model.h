@@ -72,8 +72,7 @@ struct ForwardOptions {
   AttentionObserver observer = {};           ///< called for every attention call
   std::vector<HeadIndex> switched_off = {};  ///< heads whose output is replaced by 0
   /// Called with the hidden states [tokens, hidden_size] after the embedding (0) and after each
-  /// layer
-  /// (1 … num_layers), like transformers' hidden_states.
+  /// layer (1 … num_layers), like transformers' hidden_states.
   std::function<void(std::int64_t, FloatView)> hidden_states = {};
 };
 
@@ -117,8 +116,7 @@ class HEED_API Model {
 
   /// The scores of the next token: logits [n, vocab_size] from hidden states [n, hidden_size].
   /// @throws InvalidArgument when the model has no output projection, and as forward() when the
-  /// result is
-  /// not finite.
+  /// result is not finite.
   Tensor<float> logits(FloatView hidden) const;
   bool has_head() const noexcept;
 

@@ -76,8 +76,7 @@ class HEED_API LayerNorm : public Layer<T> {
 };
 
 /// A dropout for one call, whose seed is drawn from default_generator(), so that set_seed
-/// reproduces it.
-/// Nothing is drawn for a probability of 0, as in PyTorch.
+/// reproduces it. Nothing is drawn for a probability of 0, as in PyTorch.
 HEED_API heed::Dropout draw_dropout(double probability);
 
 /// In training, sets elements to 0 with probability p and divides the others by 1 − p:

@@ -147,8 +147,7 @@ HEED_API Variable<T> layer_norm(const Variable<T>& x, const Variable<T>& weight,
 // ---- tables and sums
 
 /// The rows of `table` [num_embeddings, embedding_dim] with the indices ids [...]: [...,
-/// embedding_dim].
-/// The row `padding_idx` receives no gradient.
+/// embedding_dim]. The row `padding_idx` receives no gradient.
 template <class T>
 HEED_API Variable<T> embedding(TensorView<const std::int64_t> ids, const Variable<T>& table,
                                std::optional<std::int64_t> padding_idx = std::nullopt);

@@ -16,8 +16,7 @@ namespace heed { inline namespace v0 { namespace nn {
 using Metadata = std::map<std::string, std::string>;
 
 /// Writes a state dict to a safetensors file, which is replaced as a whole as by
-/// write_safetensors().
-/// PyTorch's safetensors.torch.load_file reads it.
+/// write_safetensors(). PyTorch's safetensors.torch.load_file reads it.
 /// @throws InvalidArgument when a name occurs twice, and as write_safetensors().
 /// @throws IoError as write_safetensors().
 HEED_API void save(const std::filesystem::path& path, const StateDict& state,

@@ -73,9 +73,8 @@ HEED_API Corpus dates_corpus(const DrawOptions& draw = {});
 ///
 /// Lines end with LF or CR LF and are valid UTF-8 without control characters other than tabs; a
 /// byte order mark and pairs of two empty lines are skipped.
-/// @throws FormatError with the file and the line when a line violates this, is longer than
-/// 10 000 bytes, or is empty and its partner is not; when the numbers of lines differ; when there
-/// are
+/// @throws FormatError with the file and the line when a line violates this, is longer than 10 000
+/// bytes, or is empty and its partner is not; when the numbers of lines differ; when there are
 /// fewer than three different pairs.
 /// @throws IoError when a file cannot be read.
 HEED_API Corpus read_parallel_text(const std::filesystem::path& source,

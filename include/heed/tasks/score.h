@@ -43,8 +43,7 @@ struct Bleu {
 /// precisionₙ is the share of the hypotheses' n-grams that are in the reference, where each n-gram
 /// counts at most as often as it is there; brevity_penalty = min(1, exp(1 − reference_length /
 /// hypothesis_length)). Equal to sacrebleu's score of the same tokens. Source: Papineni et al.,
-/// "BLEU: a Method for Automatic
-/// Evaluation of Machine Translation", 2002.
+/// "BLEU: a Method for Automatic Evaluation of Machine Translation", 2002.
 /// @throws InvalidArgument when the numbers of hypotheses and references differ.
 HEED_API Bleu corpus_bleu(std::span<const Tokens> hypotheses, std::span<const Tokens> references,
                           const BleuOptions& options = {});

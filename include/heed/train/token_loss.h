@@ -32,8 +32,7 @@ struct TokenScore {
 };
 
 /// The scores of the most likely tokens. Leaves the model in evaluation mode. @throws
-/// InvalidArgument as
-/// token_loss().
+/// InvalidArgument as token_loss().
 HEED_API TokenScore token_score(models::CausalTransformer& model, const tasks::TokenBatch& batch);
 
 }}}  // namespace heed::v0::train

@@ -31,14 +31,12 @@ struct ChartOptions {
 /// Curves over a common x axis: a loss against steps, BLEU against length, time against length
 /// with both axes logarithmic.
 /// @throws InvalidArgument when a curve has different numbers of x and y, no point can be drawn, or
-/// an end of
-/// the axis is not finite, not positive on a logarithmic axis, or not below the other.
+/// an end of the axis is not finite, not positive on a logarithmic axis, or not below the other.
 HEED_API Figure curves_figure(std::span<const Curve> curves, const ChartOptions& options = {});
 
 /// Grouped bars, a group for each category. The axis includes 0, unless it is logarithmic.
 /// @throws InvalidArgument when a series does not have one height per category, a height is not
-/// finite,
-/// or there is none.
+/// finite, or there is none.
 HEED_API Figure bars_figure(std::span<const std::string> categories, std::span<const Bars> series,
                             const ChartOptions& options = {});
 

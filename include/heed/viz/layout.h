@@ -17,8 +17,7 @@ inline constexpr int kMinTerminalWidth = 20;
 HEED_API int terminal_columns(std::string_view line);
 
 /// Wraps the words of `text` to lines of at most `width` columns (at least kMinTerminalWidth), each
-/// ended
-/// by a newline.
+/// ended by a newline.
 HEED_API std::string wrap_text(std::string_view text, int width);
 
 /// Blocks of lines next to each other, aligned at the top, `gap` columns between them.
