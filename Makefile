@@ -1,6 +1,6 @@
 # The commands of the project. Each target installs what is missing, then runs CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build install uninstall models gallery wheel test-wheel bench bench-peers format lint test-asan test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
+.PHONY: help demo test build install uninstall models gallery wheel test-wheel bench bench-peers format lint test-asan test-slow test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -47,7 +47,7 @@ wheel: ## Build the Python package, a wheel in dist/
 	$(say) 'building the wheel'
 	@rm -f dist/heed-*.whl
 	@python3 -m venv build/wheel-venv
-	@build/wheel-venv/bin/pip wheel --quiet --no-deps --wheel-dir dist .
+	@build/wheel-venv/bin/pip wheel --quiet --no-deps --wheel-dir dist --config-settings=cmake.define.HEED_WARNINGS_AS_ERRORS=ON .
 	@scripts/inspect-wheel dist/heed-*.whl
 
 test-wheel: wheel ## Install the wheel where there is NumPy alone, and use every part of it
@@ -59,11 +59,14 @@ test: ## Build and run every test, the comparison with PyTorch and those in a br
 	@scripts/install-python
 	@scripts/build-and-test dev
 
-test-asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	$(install) build test
+test-asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer, compiled by Clang
+	$(install) build test fuzz
 	@scripts/build-and-test asan $(ARGS)
 
-test-clang: ## Build with Clang, optimised as for users, and run the tests
+test-slow: test ## Run the tests that make test leaves out
+	@ctest --preset slow
+
+test-clang: ## Build attention with Clang, optimised as for users, and run its tests
 	$(install) build test fuzz
 	@scripts/build-and-test clang $(ARGS)
 
@@ -71,7 +74,7 @@ test-tsan: ## Run the tests under ThreadSanitizer
 	$(install) build test
 	@scripts/build-and-test tsan
 
-test-everything: test lint test-asan test-clang test-arm64 test-tsan differential fuzz ## All of these, for hours
+test-everything: test lint test-asan test-clang test-arm64 test-slow test-tsan differential fuzz ## All of these, for hours
 
 test-arm64: ## Build for 64-bit ARM and run the tests under qemu
 	$(install) arm64

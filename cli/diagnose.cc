@@ -18,6 +18,7 @@
 #include "heed/inspect/saved_model.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
+#include "input_text.h"
 #include "mask_argument.h"
 #include "models/trained_model.h"
 #include "output_files.h"
@@ -31,7 +32,8 @@ namespace {
 
 struct DiagnoseArguments {
   std::string model;
-  inspect::ModelInput input;
+  std::vector<std::string> sentences;
+  std::string text_file;
   std::string weights;
   bool has_layers = false;  // the arrays have a leading dimension of layers
   std::vector<std::int64_t> lengths;
@@ -59,7 +61,7 @@ void check_usage(const DiagnoseArguments& arguments) {
   if (arguments.model.empty() == arguments.weights.empty()) {
     throw UsageError("expected either --model or --weights");
   }
-  if (!arguments.input.sentences.empty() && !arguments.input.text_file.empty()) {
+  if (!arguments.sentences.empty() && !arguments.text_file.empty()) {
     throw UsageError("expected sentences or --text, not both");
   }
 }
@@ -180,10 +182,16 @@ nlohmann::json json_of(const inspect::MeasuredLayer& layer) {
   return json;
 }
 
+inspect::ModelInput input_of(const DiagnoseArguments& arguments) {
+  inspect::ModelInput input{arguments.sentences};
+  if (!arguments.text_file.empty()) input.text = read_input(arguments.text_file);
+  return input;
+}
+
 void diagnose_model(const DiagnoseArguments& arguments) {
   refuse_trained(arguments.model);
   const inspect::ModelMeasurement measured =
-      inspect::measure_model(arguments.model, arguments.input, kOptionNames);
+      inspect::measure_model(arguments.model, input_of(arguments), kOptionNames);
   nlohmann::json json{{"model", arguments.model},
                       {"task", measured.task},
                       {"sequences", measured.sequences},
@@ -293,10 +301,11 @@ void add_diagnose(CLI::App& command) {
   add_option(*verb, "--model", arguments->model,
              "The folder that `heed train ... --save` named, or a file of it")
       ->type_name("DIR");
-  add_option(*verb, "SENTENCE", arguments->input.sentences,
+  add_option(*verb, "SENTENCE", arguments->sentences,
              "What the model reads; without it, what it was trained for")
       ->needs("--model");
-  add_option(*verb, "--text", arguments->input.text_file, "Or a file, read in pieces")
+  add_option(*verb, "--text", arguments->text_file,
+             "Or a file, read in pieces; - is standard input")
       ->type_name("FILE")
       ->needs("--model");
   add_flag(*verb, "--json", arguments->as_json,

@@ -5,9 +5,10 @@ option(HEED_COMPILER_CACHE "Compile through ccache, where it is installed" ${PRO
 if(HEED_COMPILER_CACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(HEED_CCACHE NAMES ccache)
   if(HEED_CCACHE)
-    # Precompiled headers are identified by their contents, not by their modification time.
+    # Precompiled headers are known by their contents, not by the time of their making; the language of messages, which CTest
+    # sets, makes no other object.
     set(CMAKE_CXX_COMPILER_LAUNCHER
       env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HEED_CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime,locale ${HEED_CCACHE})
   endif()
 endif()

@@ -9,7 +9,7 @@
 #include "arguments.h"
 #include "heed/tasks/shipped_text.h"
 #include "heed/train/character_training.h"
-#include "io/text_file.h"
+#include "input_text.h"
 #include "ranks.h"
 #include "train/interrupt.h"
 #include "train/session.h"
@@ -84,9 +84,9 @@ train::CharacterRun train_characters_shown(const train::CharacterTraining& setti
 }
 
 void run_lm(const LmArguments& arguments) {
-  const train::HeldOutText text(
-      arguments.text.empty() ? std::string(tasks::shipped_text())
-                             : from_first_rank([&] { return io::read_text_file(arguments.text); }));
+  const train::HeldOutText text(arguments.text.empty()
+                                    ? std::string(tasks::shipped_text())
+                                    : from_first_rank([&] { return read_input(arguments.text); }));
   const train::RunFolder folder = open_run(arguments.train);
   const train::CharacterTraining settings{arguments.train.training, arguments.model, ranks(),
                                           arguments.is_context_parallel};
@@ -109,8 +109,10 @@ void run_lm(const LmArguments& arguments) {
 void add_train_lm(CLI::App& train) {
   CLI::App* verb = train.add_subcommand("lm", "Predict the next character of a text");
   const auto arguments = std::make_shared<LmArguments>();
-  add_option(*verb, "--text", arguments->text,
-             "What to learn, in UTF-8; a short story that comes with heed if not given")
+  add_option(
+      *verb, "--text", arguments->text,
+      "What to learn, in UTF-8, or - for standard input; a short story that comes with heed if not "
+      "given")
       ->type_name("FILE");
   add_training_options(*verb, arguments->train);
   models::CausalConfig& model = arguments->model;

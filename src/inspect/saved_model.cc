@@ -17,7 +17,6 @@
 #include "heed/tasks/shipped_text.h"
 #include "heed/train/text_loss.h"
 #include "heed/train/translator.h"
-#include "io/text_file.h"
 #include "models/settings_json.h"
 
 namespace heed { inline namespace v0 { namespace inspect {
@@ -70,7 +69,7 @@ std::vector<std::string> names_of(TensorView<const std::int64_t> ids) {
 }
 
 ModelMeasurement measure_copy(const SavedModel& saved, const ModelInput& input) {
-  if (!input.sentences.empty() || !input.text_file.empty()) {
+  if (!input.sentences.empty() || input.text) {
     throw InvalidArgument(
         "a model of `heed train copy` reads symbols of its own, not text; expected neither "
         "sentences nor --text");
@@ -99,10 +98,10 @@ std::vector<std::vector<std::int64_t>> sequences_of(const ModelInput& input,
     sequences.push_back(characters.ids(sentence));
   }
   if (!sequences.empty()) return sequences;
-  const bool is_shipped = input.text_file.empty();
-  const train::HeldOutText text(characters, is_shipped ? std::string(tasks::shipped_text())
-                                                       : io::read_text_file(input.text_file));
-  // Of the shipped text, the part that models are not trained on.
+  const bool is_shipped = !input.text;
+  const train::HeldOutText text(characters,
+                                input.text.value_or(std::string(tasks::shipped_text())));
+  // Of the text that models learn from, the part that they do not.
   const train::Ids ids = is_shipped ? text.held_out() : train::Ids(text.ids);
   const auto length = std::min(static_cast<std::size_t>(context), ids.size());
   std::size_t first = 0;
@@ -140,8 +139,8 @@ ModelMeasurement measure_lm(const SavedModel& saved, const ModelInput& input) {
 // of its task with theirs.
 std::vector<nn::SequencePair> pairs_of(train::Translator& translator, const ModelInput& input) {
   std::vector<std::string> sentences = input.sentences;
-  if (!input.text_file.empty()) {
-    std::istringstream lines(io::read_text_file(input.text_file));
+  if (input.text) {
+    std::istringstream lines(*input.text);
     for (std::string line; std::getline(lines, line);) sentences.push_back(line);
   }
   if (sentences.empty()) {
@@ -170,7 +169,7 @@ ModelMeasurement measure_translator(const SavedModel& saved, const ModelInput& i
   }
   return {train::kTranslateTask,
           fmt::format("{} sentence{} and {}", pairs.size(), pairs.size() == 1 ? "" : "s",
-                      input.sentences.empty() && input.text_file.empty()
+                      input.sentences.empty() && !input.text
                           ? "their translations, not seen in training"
                           : "what the model makes of them"),
           measure_layers(*translator.model, nn::make_batch(pairs)),

@@ -28,8 +28,29 @@ struct Framing {
   std::optional<RangeTrimming> trimming;
 };
 
-// Returns the trimmed range of a token with the text `token`.
-TextRange trimmed(TextRange range, std::string_view token, bool is_first,
+// The white space around a token as it is written, in bytes of the text, and the token's
+// characters.
+struct WrittenSpaces {
+  std::int64_t leading = 0;
+  std::int64_t trailing = 0;
+  std::int64_t characters = 0;
+};
+WrittenSpaces spaces_of(std::string_view token);
+
+// The same for tokens that are parts of one text, in the order of their beginnings. Added tokens
+// may take the same white space one after another: it is counted once.
+class SpacesOfParts {
+ public:
+  WrittenSpaces of(std::string_view part);
+
+ private:
+  std::string_view last_;
+  WrittenSpaces of_last_;
+  bool last_is_white_ = false;  // all of it
+};
+
+// The range of a token that has these spaces.
+TextRange trimmed(TextRange range, const WrittenSpaces& token, bool is_first,
                   const RangeTrimming& trimming);
 
 // Returns the texts with or without the tokens of `parts`. `second` may be nullptr if no part is

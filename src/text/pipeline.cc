@@ -165,10 +165,11 @@ class Pipeline : public Tokenizer {
   Encoding encode_text(std::string_view text, Passed passed) const {
     Encoding encoding;
     const auto passed_in_text = [&](Span span) { return passed(range_of(span)); };
+    SpacesOfParts spaces;
     for (const auto& [span, token] : raw_.find(text, passed_in_text)) {
       const std::string_view bytes = text.substr(span.begin, span.end - span.begin);
       if (token != nullptr) {
-        append(encoding, token->id, bytes, range_of(span));
+        append(encoding, token->id, bytes, range_of(span), &spaces);
         continue;
       }
       AlignedText part(bytes, span.begin);
@@ -187,10 +188,11 @@ class Pipeline : public Tokenizer {
     const auto passed_in_original = [&](Span span) {
       return passed(text.origin(span.begin, span.end));
     };
+    SpacesOfParts spaces;
     for (const auto& [span, token] : normalized_.find(text.bytes(), passed_in_original)) {
       if (token != nullptr) {
         append(encoding, token->id, text.bytes().substr(span.begin, span.end - span.begin),
-               text.origin(span.begin, span.end));
+               text.origin(span.begin, span.end), &spaces);
         continue;
       }
       PreTokenized part{text.slice(span.begin, span.end), {{0, span.end - span.begin}}};
@@ -212,10 +214,12 @@ class Pipeline : public Tokenizer {
     }
   }
 
-  // Appends a token with the text `token`.
-  void append(Encoding& encoding, std::int64_t id, std::string_view token, TextRange range) const {
+  // A token that is written as `token`; `parts` has seen those before it in the same text.
+  void append(Encoding& encoding, std::int64_t id, std::string_view token, TextRange range,
+              SpacesOfParts* parts = nullptr) const {
     if (parts_.framing.trimming) {
-      range = trimmed(range, token, encoding.ids.empty(), *parts_.framing.trimming);
+      const WrittenSpaces spaces = parts == nullptr ? spaces_of(token) : parts->of(token);
+      range = trimmed(range, spaces, encoding.ids.empty(), *parts_.framing.trimming);
     }
     encoding.ids.push_back(id);
     encoding.ranges.push_back(range);

@@ -106,6 +106,9 @@ TEST_F(Diagnose, ReadsTextAndSentences) {
   std::ofstream(path("text")) << "the house at the sea";
   const json text = parsed({"diagnose", "--model", model, "--text", path("text"), "--json"});
   EXPECT_EQ(text["sequences"], "1 sequence of 16 characters");
+  const CommandResult sent =
+      run_command({"diagnose", "--model", model, "--text", "-", "--json"}, {}, "", path("text"));
+  EXPECT_EQ(json::parse(sent.out), text) << sent.err;
 }
 
 TEST_F(Diagnose, LooksAtTranslators) {

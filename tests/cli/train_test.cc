@@ -188,6 +188,9 @@ TEST_F(Train, OfALongTextAPartIsMeasuredAndTheLineSaysSo) {
       nlohmann::json::parse(run_command(tiny_lm({"--text", path("long.txt"), "--json"})).out);
   EXPECT_EQ(json.at("sequences"), 4096);
   EXPECT_EQ(json.at("held_out")[0].at("sequences"), 1874);
+  const CommandResult sent =
+      run_command(tiny_lm({"--text", "-", "--json"}), {}, "", path("long.txt"));
+  EXPECT_EQ(nlohmann::json::parse(sent.out).at("held_out"), json.at("held_out")) << sent.err;
 }
 
 TEST_F(Train, LearnedPositionsEndWhereTheyWereLearned) {

@@ -56,12 +56,19 @@ std::vector<std::unique_ptr<const Tokenizer>> tokenizers() {
   all.push_back(tokenizer_of(testing_support::bert_json()));
   all.push_back(tokenizer_of(testing_support::byte_level_json()));
   all.push_back(tokenizer_of(composing_json()));
-  std::string stripping = testing_support::byte_level_json();
-  const std::string last = R"("<tool>", "special": false)";
-  stripping.insert(stripping.find(last) + last.size(), R"(, "lstrip": true, "rstrip": true},
-      {"id": 264, "content": "\n", "rstrip": true, "normalized": false},
-      {"id": 265, "content": " ", "single_word": true, "lstrip": true, "rstrip": true)");
-  all.push_back(tokenizer_of(stripping));
+  // Added tokens that take white space, as they are and where it is taken off ranges.
+  const std::string bytes =
+      R"(, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false})";
+  const std::string trimming =
+      R"(, "post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})";
+  for (const std::string& parts : {bytes, bytes + trimming}) {
+    std::string stripping = testing_support::byte_level_json(parts);
+    const std::string last = R"("<tool>", "special": false)";
+    stripping.insert(stripping.find(last) + last.size(), R"(, "lstrip": true, "rstrip": true},
+        {"id": 264, "content": "\n", "rstrip": true, "normalized": false},
+        {"id": 265, "content": " ", "single_word": true, "lstrip": true, "rstrip": true)");
+    all.push_back(tokenizer_of(stripping));
+  }
   all.push_back(std::make_unique<const WordTokenizer>("the cat"));
   return all;
 }

@@ -1,7 +1,8 @@
-/// Measurements of the heads of a saved model, as `heed diagnose --model` makes them.
+/// What the heads of a saved model do: what `heed diagnose --model` measures.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,25 +12,26 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// Measurements of a saved model on some sequences.
+/// A saved model on sequences.
 struct ModelMeasurement {
   std::string task = {};  ///< of `heed train`: "lm", "copy", "translate"
-  std::string sequences;  ///< a description of the sequences
+  std::string sequences;  ///< in words: what was read
   std::vector<MeasuredLayer> layers;
   std::vector<std::string> source = {};  ///< the tokens of the first sequence, or of its source
-  std::vector<std::string> target = {};  ///< the tokens of the decoder's input, if any
+  std::vector<std::string> target = {};  ///< what the decoder is given, where there is one
 };
 
-/// The input of a model: sentences, or the text of a file or, with neither, data of its task.
+/// Input of a saved model: sentences, or a text, which is read in pieces, or, with neither, what
+/// its task has.
 struct ModelInput {
   std::vector<std::string> sentences = {};
-  std::string text_file = {};
+  std::optional<std::string> text = std::nullopt;
 };
 
-/// Measures the model in a folder, or in its model file. @param names how messages name settings
+/// The model in a folder, or in a file of it. @param names what messages call settings
 /// @throws std::runtime_error naming the file when there is no model that heed trained;
 /// FormatError, IoError as read_safetensors().
-/// @throws InvalidArgument when the input does not fit the model.
+/// @throws InvalidArgument when the input does not suit the model.
 HEED_API ModelMeasurement
 measure_model(const std::filesystem::path& model, const ModelInput& input = {},
               models::SettingNames names = models::SettingNames::kMembers);
