@@ -1,6 +1,7 @@
 /// The backward pass of attention: the gradients of its inputs.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "heed/attention.h"
@@ -21,22 +22,63 @@ struct OptionGradients {
   Tensor<Sum> sinks;
 };
 
+/// A tensor of the options that can be learned: where its gradient goes, and how options hold it.
+/// The table kLearnable has all of them; layers, ranks and bindings go over it.
+template <class Real>
+struct Learnable {
+  using View = TensorView<const Real>;
+  using Options = BasicAttentionOptions<Real>;
+
+  const char* name;    ///< of the member of OptionGradients
+  const char* option;  ///< the option that holds it
+  Tensor<Real> OptionGradients<Real>::*gradient;
+  std::optional<View> (*get)(const Options&);  ///< empty where it is not set
+  void (*set)(Options&, View);                 ///< requires is_option_set()
+  bool (*is_option_set)(const Options&);       ///< of options that say more than the tensor
+};
+
+template <class Real>
+inline constexpr std::array<Learnable<Real>, 6> kLearnable{{
+    {"alibi_slopes", "alibi_slopes", &OptionGradients<Real>::alibi_slopes,
+     [](const auto& options) { return options.alibi_slopes; },
+     [](auto& options, auto view) { options.alibi_slopes = view; },
+     [](const auto& /*options*/) { return true; }},
+    {"bias", "bias", &OptionGradients<Real>::bias, [](const auto& options) { return options.bias; },
+     [](auto& options, auto view) { options.bias = view; },
+     [](const auto& /*options*/) { return true; }},
+    {"sinks", "sinks", &OptionGradients<Real>::sinks,
+     [](const auto& options) { return options.sinks; },
+     [](auto& options, auto view) { options.sinks = view; },
+     [](const auto& /*options*/) { return true; }},
+    {"relative_bias", "relative_bias", &OptionGradients<Real>::relative_bias,
+     [](const auto& options) {
+       const auto& bias = options.relative_bias;
+       return bias ? std::optional(TensorView<const Real>(bias->table)) : std::nullopt;
+     },
+     [](auto& options, auto view) { options.relative_bias->table = view; },
+     [](const auto& options) { return options.relative_bias.has_value(); }},
+    {"relative_key", "relative_vectors", &OptionGradients<Real>::relative_key,
+     [](const auto& options) {
+       const auto& vectors = options.relative_vectors;
+       return vectors ? vectors->key : std::nullopt;
+     },
+     [](auto& options, auto view) { options.relative_vectors->key = view; },
+     [](const auto& options) { return options.relative_vectors.has_value(); }},
+    {"relative_value", "relative_vectors", &OptionGradients<Real>::relative_value,
+     [](const auto& options) {
+       const auto& vectors = options.relative_vectors;
+       return vectors ? vectors->value : std::nullopt;
+     },
+     [](auto& options, auto view) { options.relative_vectors->value = view; },
+     [](const auto& options) { return options.relative_vectors.has_value(); }},
+}};
+
 /// Zeros in the shapes of the tensors in these options, into which gradients are summed.
 template <class Sum>
 OptionGradients<Sum> zero_gradients(const BasicAttentionOptions<Sum>& options) {
-  const auto zeros = [](const std::optional<TensorView<const Sum>>& option) {
-    return option ? Tensor<Sum>(option->shape()) : Tensor<Sum>();
-  };
   OptionGradients<Sum> gradients;
-  gradients.alibi_slopes = zeros(options.alibi_slopes);
-  gradients.bias = zeros(options.bias);
-  gradients.sinks = zeros(options.sinks);
-  if (options.relative_bias) {
-    gradients.relative_bias = Tensor<Sum>(options.relative_bias->table.shape());
-  }
-  if (options.relative_vectors) {
-    gradients.relative_key = zeros(options.relative_vectors->key);
-    gradients.relative_value = zeros(options.relative_vectors->value);
+  for (const Learnable<Sum>& term : kLearnable<Sum>) {
+    if (const auto view = term.get(options)) gradients.*term.gradient = Tensor<Sum>(view->shape());
   }
   return gradients;
 }

@@ -1,4 +1,4 @@
-/// What the heads of a saved model do: what `heed diagnose --model` measures.
+/// Measurements of the heads of a saved model, as `heed diagnose --model` makes them.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace heed { inline namespace v0 { namespace inspect {
 
-/// A saved model on sequences.
+/// Measurements of a saved model on some sequences.
 struct ModelMeasurement {
   std::string task = {};  ///< of `heed train`: "lm", "copy", "translate"
-  std::string sequences;  ///< in words: what was read
+  std::string sequences;  ///< a description of the sequences
   std::vector<MeasuredLayer> layers;
   std::vector<std::string> source = {};  ///< the tokens of the first sequence, or of its source
-  std::vector<std::string> target = {};  ///< what the decoder is given, where there is one
+  std::vector<std::string> target = {};  ///< the tokens of the decoder's input, if any
 };
 
 /// Input of a saved model: sentences, or a text, which is read in pieces, or, with neither, what
@@ -28,10 +28,10 @@ struct ModelInput {
   std::optional<std::string> text = std::nullopt;
 };
 
-/// The model in a folder, or in a file of it. @param names what messages call settings
+/// Measures the model in a folder, or in its model file. @param names how messages name settings
 /// @throws std::runtime_error naming the file when there is no model that heed trained;
 /// FormatError, IoError as read_safetensors().
-/// @throws InvalidArgument when the input does not suit the model.
+/// @throws InvalidArgument when the input does not fit the model.
 HEED_API ModelMeasurement
 measure_model(const std::filesystem::path& model, const ModelInput& input = {},
               models::SettingNames names = models::SettingNames::kMembers);

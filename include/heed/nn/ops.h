@@ -170,6 +170,11 @@ struct LearnedTerms {
   Variable<T> relative_bias = {};
   Variable<T> relative_key = {};
   Variable<T> relative_value = {};
+
+  /// The terms in the order of kLearnable.
+  static constexpr std::array kAll{&LearnedTerms::alibi_slopes, &LearnedTerms::bias,
+                                   &LearnedTerms::sinks,        &LearnedTerms::relative_bias,
+                                   &LearnedTerms::relative_key, &LearnedTerms::relative_value};
 };
 
 /// The scores of additive attention, scoreₜₛ = Σₐ weightₐ · tanh(keysₛₐ + queriesₜₐ), for keys

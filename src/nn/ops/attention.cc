@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,57 +41,47 @@ std::optional<TensorView<const T>> once(std::optional<TensorView<const T>> view)
   return view;
 }
 
+// The table that has the names, options and gradients of learned terms, beside LearnedTerms::kAll.
+static_assert(std::size(LearnedTerms<float>::kAll) == std::size(kLearnable<float>));
+constexpr std::size_t kTerms = std::size(kLearnable<float>);
+
 template <class T>
 LearnedTerms<T> owned(const BasicAttentionOptions<T>& options, const LearnedTerms<T>& learned) {
-  using View = std::optional<TensorView<const T>>;
-  const auto& vectors = options.relative_vectors;
-  const View bias = options.relative_bias ? View(options.relative_bias->table) : std::nullopt;
-  return {owned(learned.alibi_slopes, options.alibi_slopes),
-          owned(learned.bias, once(options.bias)),
-          owned(learned.sinks, options.sinks),
-          owned(learned.relative_bias, bias),
-          owned(learned.relative_key, vectors ? vectors->key : std::nullopt),
-          owned(learned.relative_value, vectors ? vectors->value : std::nullopt)};
+  LearnedTerms<T> all;
+  for (std::size_t i = 0; i < kTerms; ++i) {
+    const auto term = LearnedTerms<T>::kAll[i];
+    all.*term = owned(learned.*term, once(kLearnable<T>[i].get(options)));
+  }
+  return all;
 }
 
-void check_buckets(const char* term, bool is_given, const char* option, bool has_buckets) {
-  if (!is_given || has_buckets) return;
-  throw InvalidArgument(fmt::format(
-      "attention: learned.{} is given, but not options.{}, which says its buckets", term, option));
-}
-
-// The terms, saved for the backward pass, and options that refer to them: their memory is valid
-// only as long as they are saved.
+// The options refer to the tensors of the terms, which exist only as long as the terms are saved.
 template <class T>
-struct SavedTerms {
-  BasicAttentionOptions<T> options;
-  Saved<T> alibi_slopes, bias, sinks, relative_bias, relative_key, relative_value;
-
-  SavedTerms(const BasicAttentionOptions<T>& all_options, const LearnedTerms<T>& terms)
-      : options(all_options),
-        alibi_slopes(terms.alibi_slopes),
-        bias(terms.bias),
-        sinks(terms.sinks),
-        relative_bias(terms.relative_bias),
-        relative_key(terms.relative_key),
-        relative_value(terms.relative_value) {
-    const bool has_vectors = options.relative_vectors.has_value();
-    check_buckets("relative_bias", relative_bias.is_defined(), "relative_bias",
-                  options.relative_bias.has_value());
-    check_buckets("relative_key", relative_key.is_defined(), "relative_vectors", has_vectors);
-    check_buckets("relative_value", relative_value.is_defined(), "relative_vectors", has_vectors);
+class SavedTerms {
+ public:
+  SavedTerms(const BasicAttentionOptions<T>& options, const LearnedTerms<T>& terms)
+      : options_(options) {
+    for (std::size_t i = 0; i < kTerms; ++i) {
+      terms_[i] = Saved<T>(terms.*LearnedTerms<T>::kAll[i]);
+      const Learnable<T>& term = kLearnable<T>[i];
+      if (!terms_[i].is_defined() || term.is_option_set(options)) continue;
+      throw InvalidArgument(
+          fmt::format("attention: learned.{} is given, but not options.{}, which says its buckets",
+                      term.name, term.option));
+    }
   }
 
   BasicAttentionOptions<T> bound_options() const {
-    BasicAttentionOptions<T> bound = options;
-    if (alibi_slopes.is_defined()) bound.alibi_slopes = alibi_slopes.view();
-    if (bias.is_defined()) bound.bias = bias.view();
-    if (sinks.is_defined()) bound.sinks = sinks.view();
-    if (relative_bias.is_defined()) bound.relative_bias->table = relative_bias.view();
-    if (relative_key.is_defined()) bound.relative_vectors->key = relative_key.view();
-    if (relative_value.is_defined()) bound.relative_vectors->value = relative_value.view();
+    BasicAttentionOptions<T> bound = options_;
+    for (std::size_t i = 0; i < kTerms; ++i) {
+      if (terms_[i].is_defined()) kLearnable<T>[i].set(bound, terms_[i].view());
+    }
     return bound;
   }
+
+ private:
+  BasicAttentionOptions<T> options_;
+  std::array<Saved<T>, kTerms> terms_;
 };
 
 // Runs `compute`, which uses a plan, and renames the plan's functions in its errors to attention().
@@ -220,9 +213,9 @@ AttentionGradients<T> gradients_divided(Communicator& ranks, const Operands<T>& 
   AttentionGradients<T> grads = distributed::attention_backward(
       ranks, grad_out, of.query.view(), of.key.view(), of.value.view(), forward, options);
   if (ranks.rank() == 0) return grads;
-  for (Tensor<T>* const grad : {&grads.alibi_slopes, &grads.bias, &grads.sinks,
-                                &grads.relative_bias, &grads.relative_key, &grads.relative_value}) {
-    std::fill_n(grad->data(), grad->num_elements(), T{0});
+  for (const Learnable<T>& term : kLearnable<T>) {
+    Tensor<T>& grad = grads.*term.gradient;
+    std::fill_n(grad.data(), grad.num_elements(), T{0});
   }
   return grads;
 }
@@ -244,11 +237,9 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
   check_heads("attention", "query", query);
   check_heads("attention", "key", key);
   check_heads("attention", "value", value);
-  const std::vector<Variable<T>> inputs{
-      query.source,          key.source,           value.source,
-      learned.alibi_slopes,  learned.bias,         learned.sinks,
-      learned.relative_bias, learned.relative_key, learned.relative_value};
-  // The recorded operands and terms must stay alive until backward().
+  std::vector<Variable<T>> inputs{query.source, key.source, value.source};
+  for (const auto term : LearnedTerms<T>::kAll) inputs.push_back(learned.*term);
+  // What is recorded must not end before backward().
   const bool records = is_recorded(inputs);
   const SavedTerms<T> terms(options, records ? owned(options, learned) : learned);
   Operands<T> of(query, key, value);
@@ -283,12 +274,9 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
                        kept = {};
                      }
                      of.give(step, grads);
-                     step.give(3, std::move(grads.alibi_slopes));
-                     step.give(4, std::move(grads.bias));
-                     step.give(5, std::move(grads.sinks));
-                     step.give(6, std::move(grads.relative_bias));
-                     step.give(7, std::move(grads.relative_key));
-                     step.give(8, std::move(grads.relative_value));
+                     for (std::size_t i = 0; i < kTerms; ++i) {
+                       step.give(3 + i, std::move(grads.*kLearnable<T>[i].gradient));
+                     }
                    });
 }
 
