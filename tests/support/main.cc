@@ -2,10 +2,10 @@
 //
 //   heed_tests [--room=ROOM] [--kind=quick|thorough|slow] [--unless-best] [options of GoogleTest]
 //
-// A room is a folder of tests. tests/kinds.txt names the thorough tests, which take a second or
-// more, and the slow ones, which `make test` omits; all others are quick. Both options select tests
-// and exclude --gtest_filter. With --unless-best, if HEED_TARGET names the default instruction set,
-// nothing runs and the exit code is 77.
+// A room is a folder of tests. tests/kinds.txt names the tests that are thorough, which take a
+// second or more, and slow, which `make test` leaves out; all others are quick. Both options choose
+// tests, and --gtest_filter is not given with them. With --unless-best nothing runs, and the exit
+// code is 77, where HEED_TARGET names the instruction set that is taken anyway.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
