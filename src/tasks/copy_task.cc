@@ -3,10 +3,23 @@
 #include <algorithm>
 
 #include "heed/nn/ops.h"
+#include "tasks/check_setting.h"
 
 namespace heed { inline namespace v0 { namespace tasks {
 
+namespace {
+
+void check(const CopyTask& task) {
+  check_setting("draw_batch", "length", task.length, 1);
+  check_setting("draw_batch", "symbols", task.symbols, 1);
+  check_setting("draw_batch", "lead", task.lead, 0);
+  check_setting("draw_batch", "gap", task.gap, 0);
+}
+
+}  // namespace
+
 TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random) {
+  check(task);
   const Tensor<std::int64_t> symbols = random.randint(0, task.symbols, {batch, task.length});
   const Shape shape{batch, task.sequence_length()};
   TokenBatch result{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};

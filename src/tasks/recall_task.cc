@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "heed/nn/ops.h"
+#include "tasks/check_setting.h"
 
 namespace heed { inline namespace v0 { namespace tasks {
 
@@ -23,9 +24,18 @@ std::vector<std::int64_t> draw_different(std::int64_t n, std::int64_t count,
   return numbers;
 }
 
+void check(const RecallTask& task) {
+  check_setting("draw_batch", "keys", task.keys, 1);
+  check_setting("draw_batch", "values", task.values, 1);
+  check_setting("draw_batch", "pairs", task.pairs, 1, task.keys);
+  check_setting("draw_batch", "questions", task.questions, 0, task.pairs);
+  check_setting("draw_batch", "lead", task.lead, 0);
+}
+
 }  // namespace
 
 TokenBatch draw_batch(const RecallTask& task, std::int64_t batch, TorchGenerator& random) {
+  check(task);
   const Shape shape{batch, task.sequence_length()};
   TokenBatch result{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
   std::fill_n(result.inputs.data(), result.inputs.num_elements(), task.blank());

@@ -1,10 +1,13 @@
 #include "heed/train/text_loss.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "distributed/agreement.h"
+#include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
@@ -117,6 +120,12 @@ std::optional<double> loss_of_blocks(models::CausalTransformer& model, Ids text,
   const nn::NoGrad no_grad;
   model.eval();
   const std::int64_t count = blocks.measured(text);
+  if (count < 1) {
+    throw InvalidArgument(
+        fmt::format("loss_of_blocks: the text has {} tokens, expected at least {}: one block "
+                    "behind the longest sequence",
+                    text.size(), blocks.longest + 1));
+  }
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t block = i * blocks.count(text) / count;

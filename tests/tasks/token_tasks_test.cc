@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "heed/nn/ops.h"
 #include "heed/tasks/copy_task.h"
@@ -75,6 +78,33 @@ TEST(CopyTask, BlanksStandBeforeAndBehindTheSymbols) {
       const auto at = static_cast<std::size_t>(task.question() + i);
       EXPECT_EQ(targets[at], in[at - static_cast<std::size_t>(task.distance())]);
     }
+  }
+}
+
+// A table of tasks that cannot be drawn, with what their error says.
+TEST(TokenTasks, NameTheSettingThatIsOutOfRange) {
+  TorchGenerator random(1);
+  const std::vector<std::pair<CopyTask, std::string>> copies{
+      {{.length = 0, .symbols = 4}, "task.length is 0, expected at least 1"},
+      {{.length = 3, .symbols = 0}, "task.symbols is 0, expected at least 1"},
+      {{.length = 5, .symbols = 4, .lead = -2}, "task.lead is -2, expected at least 0"},
+      {{.length = 5, .symbols = 4, .gap = -1}, "task.gap is -1, expected at least 0"}};
+  for (const auto& [task, text] : copies) {
+    EXPECT_THAT(([&, &task = task] { draw_batch(task, 1, random); }),
+                testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr(text)));
+  }
+  const std::vector<std::pair<RecallTask, std::string>> recalls{
+      {{.pairs = 5, .questions = 3, .keys = 4, .values = 4}, "task.pairs is 5, expected 1 to 4"},
+      {{.pairs = 2, .questions = 3, .keys = 4, .values = 4},
+       "task.questions is 3, expected 0 to 2"},
+      {{.pairs = 1, .questions = 1, .keys = 0, .values = 4}, "task.keys is 0, expected at least 1"},
+      {{.pairs = 1, .questions = 1, .keys = 1, .values = 0},
+       "task.values is 0, expected at least 1"},
+      {{.pairs = 1, .questions = 1, .keys = 1, .values = 1, .lead = -1},
+       "task.lead is -1, expected at least 0"}};
+  for (const auto& [task, text] : recalls) {
+    EXPECT_THAT(([&, &task = task] { draw_batch(task, 1, random); }),
+                testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr(text)));
   }
 }
 

@@ -47,6 +47,13 @@ TEST(LossOfBlocks, EndsWherePositionsDo) {
                                    .positions = "learned"});
   EXPECT_TRUE(loss_of_blocks(model, text, {32, 4}, 8));
   EXPECT_FALSE(loss_of_blocks(model, text, {32, 4}, 9));
+  EXPECT_TRUE(loss_of_blocks(model, Ids(text).first(33), {32, 4}, 8));
+  EXPECT_THAT(
+      [&] {
+        loss_of_blocks(model, Ids(text).first(32), {32, 4}, 8);
+      },
+      testing::ThrowsMessage<InvalidArgument>(
+          testing::HasSubstr("the text has 32 tokens, expected at least 33")));
 }
 
 TEST(HeldOutText, KeepsTheEndOfTheText) {

@@ -30,7 +30,8 @@ struct CopyTask {
 
 /// Random sequences of symbols, [batch, task.sequence_length()]. Tokens before the separator have
 /// no target, because the symbols are unpredictable.
-/// @throws InvalidArgument when the batch is negative or the task has no symbols.
+/// @throws InvalidArgument when the batch is negative, or a member of the task is, or length or
+/// symbols are 0.
 HEED_API TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random);
 
 }}}  // namespace heed::v0::tasks

@@ -29,7 +29,7 @@ struct RecallTask {
 };
 
 /// Random sequences, [batch, task.sequence_length()]. Only questions have a target, their answer.
-/// @throws InvalidArgument when keys are fewer than pairs, or pairs fewer than questions.
+/// @throws InvalidArgument naming the member of the task that is out of range.
 HEED_API TokenBatch draw_batch(const RecallTask& task, std::int64_t batch, TorchGenerator& random);
 
 }}}  // namespace heed::v0::tasks

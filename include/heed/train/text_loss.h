@@ -89,8 +89,9 @@ struct HEED_API MeasuredBlocks {
 
 /// The mean loss in nats of predicting the tokens of the measured blocks, each at the end of a
 /// sequence of `length` tokens. The length changes only how many earlier tokens are seen, length −
-/// block and more. Empty when the model's positions are shorter. `text` must contain a block.
-/// Leaves the model in evaluation mode.
+/// block and more. Empty when the model's positions are shorter. Leaves the model in
+/// evaluation mode.
+/// @throws InvalidArgument when the text does not contain a block.
 HEED_API std::optional<double> loss_of_blocks(models::CausalTransformer& model, Ids text,
                                               const MeasuredBlocks& blocks, std::int64_t length);
 
