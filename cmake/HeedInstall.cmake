@@ -31,6 +31,10 @@ if(NOT BUILD_SHARED_LIBS)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/HeedDependencies.cmake DESTINATION ${heed_package_dir} COMPONENT attention)
 endif()
 
+set(heed_is_static ON)
+if(BUILD_SHARED_LIBS)
+  set(heed_is_static OFF)
+endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/heedConfig.cmake.in heedConfig.cmake
   INSTALL_DESTINATION ${heed_package_dir})
 # Before 1.0 a minor version may change anything.

@@ -4,7 +4,7 @@
 
 int main() {
   try {
-    heed::io::read_npy("there-is-no-such.npy");
+    heed::read_npy("there-is-no-such.npy");
   } catch (const std::exception&) {
     return 0;
   }
