@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::uint8_t kDivider = 0xFF;  // does not occur in UTF-8
   const auto* const end = data + size;
   const auto* const divider = std::find(data, end, kDivider);
-  const auto* const second = std::min(divider + 1, end);
+  const auto* const second = divider == end ? end : divider + 1;
   try {
     check(tasks::parallel_corpus({"source", std::string(data, divider)},
                                  {"target", std::string(second, end)}, 1,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "io/parsed_json.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -40,9 +42,26 @@ std::string text_setting(const nlohmann::json& json, const char* name,
   return found->get<std::string>();
 }
 
+namespace {
+
+// The settings of integers must fit them: a larger number would be read as any other.
+void check_numbers(const nlohmann::json& json, const std::filesystem::path& file) {
+  constexpr double kBound = 0x1p63;
+  if (json.is_number_float() && !(std::abs(json.get<double>()) < kBound)) {
+    throw std::runtime_error(fmt::format(
+        "'{}' does not hold the settings of a model of heed: the number {} is beyond 64 bits",
+        file.string(), json.dump()));
+  }
+  if (!json.is_structured()) return;
+  for (const nlohmann::json& member : json) check_numbers(member, file);
+}
+
+}  // namespace
+
 nlohmann::json parse_settings(const std::string& text, const std::filesystem::path& file) {
   nlohmann::json json = io::parse_json(text);
   if (!json.is_object()) throw_no_settings(file);
+  check_numbers(json, file);
   return json;
 }
 

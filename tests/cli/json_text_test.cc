@@ -44,6 +44,8 @@ std::vector<std::string> wrong_settings(const std::string& task) {
       begin + "}",
       begin + R"(,"training":3,"model":3})",
       begin + R"(,"training":{"steps":"x"},"model":{"vocab_size":[]}})",
+      begin +
+          R"(,"training":{"steps":1e22,"batch":1,"learning_rate":0.1,"seed":0,"save_every":1}})",
       begin + training + R"(,"epochs":{},"patience":1,"corpus":[],"model":{}})",
       begin + training + model + R"(,"characters":3,"text":3})",
       begin + training + model + "}",

@@ -12,6 +12,7 @@
 #include "heed/core/config.h"
 #include "support/child.h"
 #include "support/command.h"
+#include "support/sanitizers.h"
 
 namespace heed { namespace {
 
@@ -33,7 +34,7 @@ TEST(Command, VersionGoesToStdout) {
 
 // Under a memory limit in which a second thread of OpenBLAS would get no memory.
 TEST(Command, NeedsLittleMemoryToStart) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HEED_HAS_ADDRESS_SANITIZER) || defined(HEED_HAS_THREAD_SANITIZER)
   GTEST_SKIP() << "sanitizers need terabytes of addresses";
 #endif
   constexpr rlim_t kMegabyte = 1 << 20;

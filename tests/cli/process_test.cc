@@ -9,6 +9,7 @@
 
 #include "support/child.h"
 #include "support/command.h"
+#include "support/sanitizers.h"
 
 namespace heed { namespace {
 
@@ -69,7 +70,7 @@ TEST(Process, HelpNeedsNothing) {
 
 // OpenBLAS requests unavailable memory again and again.
 TEST(Process, TrainingWithoutMemoryForProductsEnds) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HEED_HAS_ADDRESS_SANITIZER) || defined(HEED_HAS_THREAD_SANITIZER)
   GTEST_SKIP() << "sanitizers need terabytes of addresses";
 #endif
   for (const rlim_t megabytes : {150, 200, 300, 450}) {
@@ -99,7 +100,7 @@ TEST(Process, AFileThatMayNotGrowIsAnError) {
 }
 
 TEST(Process, ASmallStackIsAnError) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HEED_HAS_ADDRESS_SANITIZER) || defined(HEED_HAS_THREAD_SANITIZER)
   GTEST_SKIP() << "sanitizers need more of it";
 #endif
   const CommandResult result = run_limited(kTraining, RLIMIT_STACK, 64 * kKilobyte);
