@@ -47,7 +47,7 @@ wheel: ## Build the Python package, a wheel in dist/
 	$(say) 'building the wheel'
 	@rm -f dist/heed-*.whl
 	@python3 -m venv build/wheel-venv
-	@build/wheel-venv/bin/pip wheel --quiet --no-deps --wheel-dir dist --config-settings=cmake.define.HEED_WARNINGS_AS_ERRORS=ON .
+	@CXX=$${CXX:-c++} build/wheel-venv/bin/pip wheel --quiet --no-deps --wheel-dir dist --config-settings=cmake.define.HEED_WARNINGS_AS_ERRORS=ON .
 	@scripts/inspect-wheel dist/heed-*.whl
 
 test-wheel: wheel ## Install the wheel where there is NumPy alone, and use every part of it
