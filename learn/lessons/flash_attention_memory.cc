@@ -157,8 +157,7 @@ double show_traffic_of(Report& report, std::int64_t cache, std::span<const std::
 void show_traffic_of_heed(Report& report) {
   constexpr std::int64_t kLength = 16384;
   const AttentionPlan planned = plan_of(kLength, kHeadDim);
-  const std::int64_t rows =
-      std::max<std::int64_t>(1, planned.panel_rows() * planned.panels_per_block());
+  const std::int64_t rows = std::max<std::int64_t>(1, planned.tiles().rows_together);
   const std::int64_t passes = (kLength + rows - 1) / rows;
   const std::int64_t numbers = 2 * kLength * kHeadDim * (passes + 1);
   const std::int64_t matrices = traffic_of_matrices(kLength, kHeadDim);
@@ -206,12 +205,13 @@ void show_causal_tiles(Report& report) {
     report.paragraph("The reference, which computes here, goes through keys one by one.");
     return;
   }
+  const TileCounts tile = first.tiles();
   report.paragraph(
       "A tile of which no query sees any key is neither read nor computed. heed's tiles are {} "
       "queries by {} keys here ({}), plan().tiles() counts them; mixed are those on the diagonal, "
       "where single pairs are hidden. Beside it the pairs that count_visible() counts, and the "
       "tiles visited under causal & sliding_window(255, 0):",
-      first.panel_rows(), first.tile_keys(), first.target());
+      tile.rows, tile.keys, first.target());
   report.say();
   report.say("  {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9}", "T", "tiles", "visited", "mixed",
              "of tiles", "of pairs", "window");
@@ -234,9 +234,7 @@ void show_causal_tiles(Report& report) {
                     {"pairs", pairs},
                     {"window", in_window}});
   }
-  report.record(
-      "causal",
-      {{"panel_rows", first.panel_rows()}, {"tile_keys", first.tile_keys()}, {"rows", rows}});
+  report.record("causal", {{"panel_rows", tile.rows}, {"tile_keys", tile.keys}, {"rows", rows}});
   report.say();
   report.paragraph(
       "What to notice: the visited tiles go down to half of all as T grows, as the pairs do; the "

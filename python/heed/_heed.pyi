@@ -528,8 +528,8 @@ class Plan:
 
     def tiles(self) -> dict:
         """
-        How much of the score matrix is computed: tiles in total, skipped, and mixed, of which some query does
-        not see all keys.
+        How much of the score matrix is computed: the rows and keys of a tile, and tiles in total, skipped,
+        and mixed, of which some query does not see all keys.
         """
 
     @property
@@ -542,13 +542,6 @@ class Plan:
     @property
     def splits_keys(self) -> bool:
         """Whether threads share the keys of a row."""
-
-    @property
-    def stages_keys(self) -> bool:
-        """Whether keys are first copied, a tile at a time."""
-
-    @property
-    def stages_values(self) -> bool: ...
 
     @property
     def workspace_bytes(self) -> int: ...

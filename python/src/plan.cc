@@ -67,6 +67,8 @@ class PlanObject {
 nb::dict tiles(const PlanObject& self) {
   const TileCounts counts = self.plan().tiles();
   nb::dict result;
+  result["rows"] = counts.rows;
+  result["keys"] = counts.keys;
   result["total"] = counts.total;
   result["skipped"] = counts.skipped;
   result["mixed"] = counts.mixed;
@@ -93,15 +95,12 @@ void bind_plan(nb::module_& module) {
       .def("__str__", property<&AttentionPlan::to_string>())
       .def("__repr__", property<&AttentionPlan::to_string>())
       .def("tiles", &tiles,
-           "How much of the score matrix is computed: tiles in total, skipped, and mixed, of which "
-           "some query does not see all keys.")
+           "How much of the score matrix is computed: the rows and keys of a tile, and tiles in "
+           "total, skipped, and mixed, of which some query does not see all keys.")
       .def_prop_ro("target", property<&AttentionPlan::target>(), "The kernels' instruction set.")
       .def_prop_ro("num_threads", property<&AttentionPlan::num_threads>())
       .def_prop_ro("splits_keys", property<&AttentionPlan::splits_keys>(),
                    "Whether threads share the keys of a row.")
-      .def_prop_ro("stages_keys", property<&AttentionPlan::stages_keys>(),
-                   "Whether keys are first copied, a tile at a time.")
-      .def_prop_ro("stages_values", property<&AttentionPlan::stages_values>())
       .def_prop_ro("workspace_bytes", property<&AttentionPlan::workspace_bytes>());
   module.def(
       "plan",

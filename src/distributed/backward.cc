@@ -80,7 +80,7 @@ class OwnGradients {
 
   // Adds the gradients that queries and options get from these keys, for a batch range, and writes
   // the gradients of the keys, which are 0 before.
-  void add_keys(const Plan<Real>& plan, RowRange keys, const Call<Real>& where,
+  void add_keys(const Prepared<Real>& pass, RowRange keys, const Call<Real>& where,
                 const KeyGradients& gradients) {
     const Request<Real> request = problem_.with_keys(keys);
     OptionGradients<Real> per_head = sums_per_head(request);
@@ -94,7 +94,7 @@ class OwnGradients {
     GradientTargets<Real> whole;
     aim_at_options(request, sums_, whole);
     call.gradients.cells = whole.cells;
-    plan.backend->backward({&call, 1}, plan.schedule, {});
+    pass.backward({&call, 1});
     add_entries(call.batches);
     for (const auto& term : request.terms) {
       if (term->gradient() == nullptr || term->sums_per_head() == 0) continue;
@@ -130,21 +130,21 @@ void add_segments(const SharedProblem<Real>& problem, const std::vector<bool>& l
   if (batches.empty()) return;
   std::optional<SegmentExchange> exchange;
   std::optional<GradientReturn<Real>> home;
-  std::optional<Plan<Real>> plan;
+  PreparedPass<Real> pass;
   run_on_all(problem.ranks, [&] {
     exchange.emplace(problem);
     home.emplace(problem, own_gradients.own_keys(), problem.batch(), false);
-    plan = plan_for(problem, Pass::kBackward, TokenDivision::kSegment);
+    pass = prepare_for(problem, Pass::kBackward, TokenDivision::kSegment);
   });
   const auto add_keys = [&](RowRange keys, const KeyRows& rows, const KeyGradients& gradients) {
-    const SegmentKeys<Real> source({kernels::kernels_in<Real>(*kernels_in_use()),
-                                    problem.request.shapes, rows.key, rows.value},
-                                   keys.begin);
+    const SegmentKeys<Real> source(
+        {kernels::kernels_in<Real>(*kernels_in_use()), problem.request.shape, rows.key, rows.value},
+        keys.begin);
     for (const RowRange& some : batches) {
       Call<Real> where;
       where.batches = some;
       where.keys = &source;
-      own_gradients.add_keys(*plan, keys, where, gradients);
+      own_gradients.add_keys(*pass, keys, where, gradients);
     }
   };
   run_on_all(problem.ranks, [&] {
@@ -170,7 +170,7 @@ template <class Real>
 void add_from_all_keys(const SharedProblem<Real>& problem, std::int64_t batch,
                        OwnGradients<Real>& own_gradients) {
   const GatheredKeys keys(problem, batch);
-  const ScoreShape& shape = problem.request.shape;
+  const ScoreShape& shape = problem.request.scores();
   Tensor<Real> key;
   Tensor<Real> value;
   std::optional<GradientReturn<Real>> home;
@@ -189,7 +189,7 @@ void add_from_all_keys(const SharedProblem<Real>& problem, std::int64_t batch,
     where.key = keys.rows().key;
     where.value = keys.rows().value;
     where.batches = {batch, batch + 1};
-    own_gradients.add_keys(plan_for(problem, Pass::kBackward, problem.keys.length()),
+    own_gradients.add_keys(*prepare_for(problem, Pass::kBackward, problem.keys.length()),
                            problem.all_keys(), where, gradients);
   });
   run_on_all(problem.ranks, [&] {

@@ -35,10 +35,10 @@ struct HeadOperands {
   HeadTensor value;
 
   explicit HeadOperands(const SharedProblem<Real>& problem)
-      : query(like_query(problem, problem.request.head_dim(), problem.request.shapes.dtype)),
-        key(like_key(problem, problem.request.head_dim(), problem.request.shapes.type_of_keys())),
+      : query(like_query(problem, problem.request.head_dim(), problem.request.shape.dtype)),
+        key(like_key(problem, problem.request.head_dim(), problem.request.shape.type_of_keys())),
         value(like_key(problem, problem.request.value_dim(),
-                       problem.request.shapes.type_of_values())) {}
+                       problem.request.shape.type_of_values())) {}
 
   void fetch(const SharedProblem<Real>& problem) {
     query.fetch(problem.query);
@@ -141,8 +141,7 @@ void forward_by_heads(const SharedProblem<Real>& problem, const Results<Real>& r
     call.lse = made->lse_numbers();
     call.lse_low = made->low_numbers();
     if (made->out_low) call.out_low = made->out_low->target();
-    const Plan<Real> plan = plan_for(problem, Pass::kForward, problem.keys.length());
-    plan.backend->forward({&call, 1}, plan.schedule, {});
+    prepare_for(problem, Pass::kForward, problem.keys.length())->forward({&call, 1});
   });
   made->out.give(results.out);
   if (made->lse) made->lse->give(rows_of_numbers(results.lse));
@@ -181,8 +180,7 @@ AttentionGradients<Real> backward_by_heads(const SharedProblem<Real>& problem,
     call.gradients.key = of_heads->key.target();
     call.gradients.value = of_heads->value.target();
     aim_at_options<Real>(problem.request, gradients, call.gradients);
-    const Plan<Real> plan = plan_for(problem, Pass::kBackward, problem.keys.length());
-    plan.backend->backward({&call, 1}, plan.schedule, {});
+    prepare_for(problem, Pass::kBackward, problem.keys.length())->backward({&call, 1});
   });
   of_heads->query.give(rows_of(gradients.query.view()));
   of_heads->key.give(rows_of(gradients.key.view()));

@@ -27,7 +27,7 @@ class RowSums {
   RowSums(const SharedProblem<Real>& problem, const Results<Real>& results)
       : problem_(problem),
         results_(results),
-        plan_(plan_for(problem, Pass::kForward, TokenDivision::kSegment)),
+        pass_(prepare_for(problem, Pass::kForward, TokenDivision::kSegment)),
         row_(RowStates<Real>::size_of_row(problem.request.value_dim())),
         asks_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(problem.batch()))) {
     const std::int64_t rows =
@@ -40,7 +40,7 @@ class RowSums {
   // Adds these keys, which follow those added before.
   void add(RowRange keys, const KeyRows& rows) {
     const SegmentKeys<Real> source({kernels::kernels_in<Real>(*kernels_in_use()),
-                                    problem_.request.shapes, rows.key, rows.value},
+                                    problem_.request.shape, rows.key, rows.value},
                                    keys.begin);
     run(keys, &source, true);
   }
@@ -80,12 +80,12 @@ class RowSums {
       call.continuation = {states(b), keys.begin, leaves_states, asks_.get()};
       calls.push_back(call);
     }
-    if (!calls.empty()) plan_.backend->forward(calls, plan_.schedule, {});
+    if (!calls.empty()) pass_->forward(calls);
   }
 
   const SharedProblem<Real>& problem_;
   const Results<Real>& results_;
-  Plan<Real> plan_;
+  PreparedPass<Real> pass_;
   std::int64_t row_;
   std::unique_ptr<Real[]> states_;
   std::unique_ptr<std::atomic<bool>[]> asks_;  // [batch]: true if some row must read all keys again
@@ -108,8 +108,7 @@ void compute_from_all_keys(const SharedProblem<Real>& problem, const Results<Rea
     call.lse = results.lse;
     call.lse_low = results.lse_low;
     call.out_low = results.out_low.value_or(MutableRows{});
-    const Plan<Real> plan = plan_for(problem, Pass::kForward, problem.keys.length());
-    plan.backend->forward({&call, 1}, plan.schedule, {});
+    prepare_for(problem, Pass::kForward, problem.keys.length())->forward({&call, 1});
   });
 }
 

@@ -15,7 +15,7 @@ class GatheredKeys {
   template <class Real>
   GatheredKeys(const SharedProblem<Real>& problem, std::int64_t batch)
       : GatheredKeys(problem.ranks, problem.keys, entry(KeyRows{problem.key, problem.value}, batch),
-                     TokenBytes::of(problem.request.shapes)) {}
+                     TokenBytes::of(problem.request.shape)) {}
 
   // All keys and values, with a batch stride of 0: every batch entry reads the same ones.
   const KeyRows& rows() const { return rows_; }

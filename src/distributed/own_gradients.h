@@ -17,9 +17,9 @@ template <class Real>
 AttentionGradients<Real> make_own_gradients(const SharedProblem<Real>& problem) {
   const Request<Real>& request = problem.request;
   const std::int64_t batch = request.shape.batch;
-  const Shape query{batch, request.shapes.num_heads, problem.num_own_queries(), request.head_dim()};
+  const Shape query{batch, request.shape.num_heads, problem.num_own_queries(), request.head_dim()};
   const auto keys = [&](std::int64_t dim) {
-    return Shape{batch, request.shapes.num_kv_heads, problem.num_own_keys(), dim};
+    return Shape{batch, request.shape.num_kv_heads, problem.num_own_keys(), dim};
   };
   return {make_option_gradients(request), Tensor<Real>(query),
           Tensor<Real>(keys(request.head_dim())), Tensor<Real>(keys(request.value_dim()))};

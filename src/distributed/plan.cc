@@ -43,7 +43,7 @@ std::vector<std::vector<double>> pairs_of_ranks(Request<float> request, int size
                                                 const PartOf& part_of) {
   std::vector<std::vector<double>> pairs;
   for (int rank = 0; rank < size; ++rank) {
-    request.part = part_of(request.shapes, rank, size);
+    request.part = part_of(request.shape, rank, size);
     pairs.push_back(pairs_by_segment(request));
   }
   return pairs;

@@ -37,7 +37,7 @@ class SegmentExchange {
         division_(problem.keys),
         readers_(problem.readers),
         own_{problem.key, problem.value},
-        bytes_(TokenBytes::of(problem.request.shapes)) {
+        bytes_(TokenBytes::of(problem.request.shape)) {
     take_memory();
   }
 

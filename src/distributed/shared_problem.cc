@@ -20,7 +20,7 @@ namespace {
 // Text of everything that must be equal on every rank: all but the numbers in tensors.
 template <class Real>
 std::string description(const Request<Real>& request, const Dropout& dropout) {
-  const AttentionShapes& shapes = request.shapes;
+  const AttentionShapes& shapes = request.shape;
   std::string text = fmt::format(
       "query [{}, {}, {}, {}] {}, key [{}, {}, {}, {}] {}, value [{}, {}, {}, {}] {}, mask {}, "
       "scores {}, scale {}",
@@ -34,8 +34,8 @@ std::string description(const Request<Real>& request, const Dropout& dropout) {
   if (dropout.probability != 0) {
     text += fmt::format(", dropout {}, seed {}", dropout.probability, dropout.seed);
   }
-  if (!is_zero(request.shape.query_offset)) {
-    text += fmt::format(", query_offset {}", to_string(request.shape.query_offset));
+  if (!is_zero(request.scores().query_offset)) {
+    text += fmt::format(", query_offset {}", to_string(request.scores().query_offset));
   }
   return text;
 }
@@ -88,7 +88,8 @@ SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& divi
                               std::move(readers),
                               cancellation};
   run_on_all(ranks, [&] {
-    const std::string refusal = make_plan(problem.request, Pass::kForward).reason;
+    std::string refusal;
+    prepare(problem.request, Pass::kForward, &refusal);
     if (refusal.empty()) return;
     throw InvalidArgument(
         fmt::format("{}: {}, and plain loops do not divide attention", function, refusal));
@@ -97,8 +98,9 @@ SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& divi
 }
 
 template <class Real>
-Plan<Real> plan_for(const SharedProblem<Real>& problem, Pass pass, std::int64_t num_keys) {
-  return make_plan(problem.with_keys({0, std::min(num_keys, problem.keys.length())}), pass);
+PreparedPass<Real> prepare_for(const SharedProblem<Real>& problem, Pass pass,
+                               std::int64_t num_keys) {
+  return prepare(problem.with_keys({0, std::min(num_keys, problem.keys.length())}), pass);
 }
 
 template SharedProblem<float> share_problem(const char*, const Ranks&, TensorView<const float>,
@@ -119,7 +121,7 @@ template SharedProblem<float> share_problem(const char*, const Ranks&, TensorVie
 template SharedProblem<double> share_problem(const char*, const Ranks&, TensorView<const double>,
                                              TensorView<const double>, TensorView<const double>,
                                              const BasicAttentionOptions<double>&, Cancellation*);
-template Plan<float> plan_for(const SharedProblem<float>&, Pass, std::int64_t);
-template Plan<double> plan_for(const SharedProblem<double>&, Pass, std::int64_t);
+template PreparedPass<float> prepare_for(const SharedProblem<float>&, Pass, std::int64_t);
+template PreparedPass<double> prepare_for(const SharedProblem<double>&, Pass, std::int64_t);
 
 }}}  // namespace heed::v0::distributed

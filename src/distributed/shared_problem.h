@@ -48,9 +48,10 @@ SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& rank
                                          const BasicAttentionOptions<Computed<Q>>& options,
                                          Cancellation* cancellation);
 
-// The backend for the problem, with a schedule for this rank's queries and at most `num_keys` keys
+// Prepares the problem for this rank's queries and at most `num_keys` keys
 // at a time. Throws InvalidArgument if no vector kernel can compute it.
 template <class Real>
-Plan<Real> plan_for(const SharedProblem<Real>& problem, Pass pass, std::int64_t num_keys);
+PreparedPass<Real> prepare_for(const SharedProblem<Real>& problem, Pass pass,
+                               std::int64_t num_keys);
 
 }}}  // namespace heed::v0::distributed

@@ -219,8 +219,7 @@ TEST_F(FlashAttentionLesson, HeedReadsAllKeysOnceForEachBlockOfQueries) {
   const ThreadLimit one_thread(1);
   const auto planned = plan({.q_len = 16384, .kv_len = 16384, .head_dim = 64, .value_dim = 64});
   const json& heed = values["traffic_of_heed"];
-  const std::int64_t rows =
-      std::max<std::int64_t>(1, planned.panel_rows() * planned.panels_per_block());
+  const std::int64_t rows = std::max<std::int64_t>(1, planned.tiles().rows_together);
   EXPECT_EQ(heed["rows"], rows);
   std::int64_t numbers = 2 * 16384 * 64;  // queries and output
   for (std::int64_t first = 0; first < 16384; first += rows) numbers += 2 * 16384 * 64;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "attention/engine/kept_weights.h"
-#include "attention/plan/backend.h"
+#include "attention/plan/fused.h"
 #include "attention/request/call.h"
 #include "heed/attention/reference.h"
 #include "heed/core/parallel.h"
@@ -42,8 +42,8 @@ void forward(const BasicInputViews<T>& in, const AttentionBuffers<T>& buffers,
                           buffers.lse, lse_low};
   call.kept = data_or_null(buffers.kept);
   const kernels::KernelTable* const numbers = schedule.table->in_numbers;
-  fused_backend<float>(numbers == nullptr ? schedule.table : numbers)
-      .forward({&call, 1}, schedule, {});
+  FusedPass<float>(numbers == nullptr ? *schedule.table : *numbers, schedule, Pass::kForward)
+      .forward({&call, 1});
 }
 
 AttentionOutput<float> output_for(const InputViews& in) {

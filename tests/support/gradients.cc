@@ -52,7 +52,7 @@ AttentionGradients<float> gradients_from(const AttentionOutput<float>& forward,
                                  {},
                                  data_or_null(FloatView(forward.kept))};
   set_num_threads(threads);
-  fused_backend<float>(&table).backward({&call, 1}, schedule, {});
+  FusedPass<float>(table, schedule, Pass::kBackward).backward({&call, 1});
   set_num_threads(0);
   return std::move(gradients).take();
 }

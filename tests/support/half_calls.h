@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "attention/plan/backend.h"
+#include "attention/plan/fused.h"
 #include "attention/request/call.h"
 #include "heed/attention/reference.h"
 #include "heed/core/convert.h"
@@ -67,7 +67,7 @@ inline AttentionOutput<float> attend(const kernels::KernelTable& table, const Ha
   const ForwardCall<float> call{call_of(request, in.query, in.key, in.value),
                                 rows_of(result.out.view()), result.lse, result.lse_low};
   set_num_threads(path.threads);
-  fused_backend<float>(&table).forward({&call, 1}, schedule, {});
+  FusedPass<float>(table, schedule, engine::Pass::kForward).forward({&call, 1});
   set_num_threads(0);
   return result;
 }

@@ -54,7 +54,7 @@ inline AttentionGradients<float> differentiate(const kernels::KernelTable& table
       forward.lse_low,
       way.reads_floats ? Rows{} : rows_of(BFloat16View(low))};
   set_num_threads(way.threads);
-  fused_backend<float>(&table).backward({&call, 1}, schedule, {});
+  FusedPass<float>(table, schedule, engine::Pass::kBackward).backward({&call, 1});
   set_num_threads(0);
   return std::move(gradients).take();
 }

@@ -90,8 +90,7 @@ template <class T>
 WeightJob<T>::WeightJob(const kernels::KernelTable& table, TensorView<const T> query,
                         TensorView<const T> key, const AttentionOptions& options)
     : request(check_weight_request("test", check_shapes("test", query, key), options)),
-      schedule(engine::make_schedule(table, request, Pass::kWeights, num_threads())),
-      backend(fused_backend<float>(&table)),
+      pass(table, request, Pass::kWeights, num_threads()),
       call(call_of(request, query, key)) {}
 
 template <class T>
@@ -99,7 +98,7 @@ AttentionStatistics statistics_of(const kernels::KernelTable& table, TensorView<
                                   TensorView<const T> key, const AttentionOptions& options,
                                   std::int64_t top_k) {
   const WeightJob<T> job(table, query, key, options);
-  return job.backend.statistics(job.call, job.schedule, top_k);
+  return job.pass.statistics(job.call, top_k);
 }
 
 template <class T>
@@ -107,7 +106,7 @@ Tensor<float> weights_of(const kernels::KernelTable& table, TensorView<const T> 
                          TensorView<const T> key, std::span<const AttentionRow> rows,
                          const AttentionOptions& options) {
   const WeightJob<T> job(table, query, key, options);
-  return job.backend.weights(job.call, job.schedule, rows);
+  return job.pass.weights(job.call, rows);
 }
 
 std::vector<AttentionRow> all_rows(const Shape& query) {

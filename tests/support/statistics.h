@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attention/kernels/kernels.h"
-#include "attention/plan/backend.h"
+#include "attention/plan/fused.h"
 #include "attention/request/call.h"
 #include "heed/attention/statistics.h"
 #include "support/fused.h"
@@ -18,8 +18,7 @@ namespace heed::testing_support {
 template <class T>
 struct WeightJob {
   Request<float> request;
-  engine::Schedule<float> schedule;
-  const Backend<float>& backend;
+  FusedPass<float> pass;
   Call<float> call;
 
   WeightJob(const kernels::KernelTable& table, TensorView<const T> query, TensorView<const T> key,

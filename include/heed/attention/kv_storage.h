@@ -1,6 +1,7 @@
 /// Number formats in which a cache stores keys and values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -22,6 +23,10 @@ enum class KvStorage : std::uint8_t {
   /// et al., "QuaRot: Outlier-Free 4-Bit Inference in Rotated LLMs", 2024.
   kInt4,
 };
+
+/// All of them.
+inline constexpr std::array kKvStorages{KvStorage::kFloat32, KvStorage::kFloat16,
+                                        KvStorage::kBFloat16, KvStorage::kInt8, KvStorage::kInt4};
 
 /// The name of a storage: "float32", "float16", "bfloat16", "int8" or "int4".
 HEED_API std::string_view to_string(KvStorage storage) noexcept;

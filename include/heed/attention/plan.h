@@ -56,9 +56,12 @@ struct AttentionBuffers {
 
 /// Tiles of the score matrix, and how many of them are computed.
 struct TileCounts {
-  std::int64_t total = 0;    ///< tiles of the matrix, over every batch entry and head
-  std::int64_t skipped = 0;  ///< tiles without a visible pair of query and key: not computed
-  std::int64_t mixed = 0;    ///< tiles with visible and hidden pairs
+  std::int64_t rows = 0;  ///< rows of a tile: queries times the heads that share a key head
+  std::int64_t keys = 0;  ///< keys of a tile
+  std::int64_t rows_together = 0;  ///< rows that share one pass over the keys
+  std::int64_t total = 0;          ///< tiles of the matrix, over every batch entry and head
+  std::int64_t skipped = 0;        ///< tiles without a visible pair of query and key: not computed
+  std::int64_t mixed = 0;          ///< tiles with visible and hidden pairs
 };
 
 /// The decision how to compute attention for given shapes and options, made once and run any number
@@ -77,19 +80,9 @@ class HEED_API AttentionPlan {
   const AttentionShapes& shapes() const noexcept;
   /// The instruction set of the kernels, e.g. "AVX512", or "reference" for plain loops.
   std::string target() const;
-  /// Rows of a register-blocked panel: queries times the heads that share a key head.
-  std::int64_t panel_rows() const noexcept;
-  /// Panels that share one pass over a tile of keys.
-  std::int64_t panels_per_block() const noexcept;
-  /// Keys of a tile.
-  std::int64_t tile_keys() const noexcept;
-  /// True if keys (values) are first copied, one tile at a time, to contiguous rows in the type
-  /// that the kernels compute with.
-  bool stages_keys() const noexcept;
-  bool stages_values() const noexcept;
   /// Threads that take part; fewer if fewer are available at run time.
   int num_threads() const noexcept;
-  /// True if threads share the keys of a row, because there are fewer panels of rows than threads.
+  /// True if threads share the keys of a row, because there are too few rows for the threads.
   bool splits_keys() const noexcept;
   /// Memory that run() needs beyond its arguments and its result, in bytes.
   std::size_t workspace_bytes() const;
@@ -99,8 +92,9 @@ class HEED_API AttentionPlan {
   std::size_t weights_workspace_bytes() const;
   /// The number of weights that attention_for_backward() keeps for these shapes; 0: none.
   std::int64_t kept_size() const;
-  /// Counts the tiles, in time linear in the query's length or, where the mask is more than an
-  /// interval of keys for each query, in the number of tiles.
+  /// The tiles, counted in time linear in the query's length or, where the mask is more than an
+  /// interval of keys for each query, in the number of tiles. All members are 0 for "reference",
+  /// which has no tiles.
   TileCounts tiles() const;
   /// All of the above with the reasons, in a few lines of text.
   std::string to_string() const;

@@ -150,10 +150,10 @@ void compute(std::vector<Queries<T>> all, const AttentionOptions& options) {
     planned.push_back(call.request);
     calls.push_back(call);
   }
-  const Plan<float> plan = plan_together<float>(planned, Pass::kForward);
+  const auto pass = prepare_together<float>(planned, Pass::kForward);
   detail::SharedStates shared;
-  shared.compute(calls, keys, plan);
-  plan.backend->forward(calls, plan.schedule, {});
+  shared.compute(calls, keys, *pass);
+  pass->forward(calls);
   for (std::size_t i = 0; i < rotated.size(); ++i) rotated[i].finish(all[i].out);
 }
 

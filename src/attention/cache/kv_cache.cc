@@ -25,29 +25,22 @@ OutOfPages::OutOfPages(const char* function, std::int64_t wanted, std::int64_t f
 OutOfPages::~OutOfPages() = default;
 
 std::string_view to_string(KvStorage storage) noexcept {
-  switch (storage) {
-    case KvStorage::kFloat32:
-      return "float32";
-    case KvStorage::kFloat16:
-      return "float16";
-    case KvStorage::kBFloat16:
-      return "bfloat16";
-    case KvStorage::kInt8:
-      return "int8";
-    case KvStorage::kInt4:
-      return "int4";
-  }
-  return "unknown";
+  return static_cast<std::size_t>(storage) < kKvStorages.size() ? kernels::traits_of(storage).name
+                                                                : "unknown";
 }
 
 KvStorage parse_kv_storage(std::string_view name, std::string_view argument) {
-  for (const KvStorage storage : {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
-                                  KvStorage::kInt8, KvStorage::kInt4}) {
+  std::string names;
+  for (const KvStorage storage : kKvStorages) {
     if (to_string(storage) == name) return storage;
+    names += fmt::format("{}'{}'",
+                         names.empty()                   ? ""
+                         : storage == kKvStorages.back() ? " or "
+                                                         : ", ",
+                         to_string(storage));
   }
   throw InvalidArgument(
-      fmt::format("{} is '{}', expected 'float32', 'float16', 'bfloat16', 'int8' or 'int4'",
-                  argument, io::printable(name)));
+      fmt::format("{} is '{}', expected {}", argument, io::printable(name), names));
 }
 
 namespace {

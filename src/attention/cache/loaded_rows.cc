@@ -97,11 +97,12 @@ void load_group(const kernels::KernelTable* table, const SideLayout& side, const
 // A position of a quantised group: number · scale, rounded once.
 void load_quantised(const SideLayout& side, const std::byte* group, const float* scales,
                     std::int64_t lane, float* row) {
-  const int all_bits = side.storage == KvStorage::kInt4 ? 15 : 255;
+  const kernels::StorageTraits& traits = kernels::traits_of(side.storage);
+  const int all_bits = (1 << traits.bits) - 1;
   for (std::int64_t d = 0; d < side.stored_dim; ++d) {
     const QuantisedPlace place = side.place(lane, d);
     const int stored = std::to_integer<int>(group[place.byte]) >> place.shift & all_bits;
-    const int number = stored - kernels::stored_offset(side.storage);
+    const int number = stored - traits.offset;
     row[d] = static_cast<float>(number) * scales[side.scale_index(lane, d)];
   }
 }

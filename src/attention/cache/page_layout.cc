@@ -20,25 +20,13 @@ std::int64_t cache_lines(std::int64_t bytes) {
 }
 
 SideLayout describe(KvStorage storage, bool is_columns, std::int64_t dim) {
-  constexpr auto kScale = static_cast<std::int64_t>(sizeof(float));
+  const kernels::StorageTraits& traits = kernels::traits_of(storage);
   SideLayout side{.storage = storage, .is_columns = is_columns, .dim = dim, .stored_dim = dim};
-  switch (storage) {
-    case KvStorage::kFloat32:
-      side.row_stride = dim * 4;
-      break;
-    case KvStorage::kFloat16:
-    case KvStorage::kBFloat16:
-      side.row_stride = dim * 2;
-      break;
-    case KvStorage::kInt8:
-      side.row_stride = kernels::quantised_row_bytes(storage, is_columns, dim);
-      side.scale_bytes = cache_lines(kGroupKeys * kScale);
-      break;
-    case KvStorage::kInt4:
-      side.stored_dim = rounded_up(dim, kScaleDims);
-      side.row_stride = kernels::quantised_row_bytes(storage, is_columns, dim);
-      side.scale_bytes = cache_lines(kGroupKeys * side.stored_dim / kScaleDims * kScale);
-      break;
+  if (traits.is_rotated) side.stored_dim = rounded_up(dim, kScaleDims);
+  side.row_stride = kernels::row_bytes(storage, is_columns, dim);
+  if (traits.is_quantised()) {
+    const std::int64_t scales = traits.scales_blocks ? side.stored_dim / kScaleDims : 1;
+    side.scale_bytes = cache_lines(kGroupKeys * scales * static_cast<std::int64_t>(sizeof(float)));
   }
   side.group_bytes = cache_lines(kGroupKeys * side.row_stride);
   return side;
@@ -56,13 +44,14 @@ PageLayout::PageLayout(const KvConfig& config)
     block_bytes += kTileKeys / kGroupKeys * group_bytes;
     return at;
   };
-  // Scales are before the groups that are read in order; for int4 they are after all groups.
+  // One scale for a row is before the groups, which are read in order; several are after all
+  // groups.
   for (SideLayout* const side : {&key, &value}) {
-    if (side->storage != KvStorage::kInt4) side->scales_at = place(side->scale_bytes);
+    if (!side->scales_blocks()) side->scales_at = place(side->scale_bytes);
     side->groups_at = place(side->group_bytes);
   }
   for (SideLayout* const side : {&key, &value}) {
-    if (side->storage == KvStorage::kInt4) side->scales_at = place(side->scale_bytes);
+    if (side->scales_blocks()) side->scales_at = place(side->scale_bytes);
   }
   checked_multiply(num_kv_heads, block_bytes);
 }

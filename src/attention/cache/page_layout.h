@@ -38,7 +38,8 @@ struct SideLayout {
   std::int64_t groups_at = 0;    // from the beginning of a block
   std::int64_t scales_at = 0;
 
-  bool is_rotated() const { return storage == KvStorage::kInt4; }
+  bool is_rotated() const { return kernels::traits_of(storage).is_rotated; }
+  bool scales_blocks() const { return kernels::traits_of(storage).scales_blocks; }
   bool is_quantised() const { return scale_bytes != 0; }
   // The place in a group of dimension d of position `lane`, for quantised numbers.
   QuantisedPlace place(std::int64_t lane, std::int64_t d) const {
@@ -47,7 +48,7 @@ struct SideLayout {
     using kernels::kScaleDims;
     // The bytes of the quads of positions before.
     const std::int64_t rows = lane / kQuad * kQuad * row_stride;
-    if (storage == KvStorage::kInt8) {
+    if (!scales_blocks()) {
       return {is_columns ? (d / kQuad * kGroupKeys + lane) * kQuad + d % kQuad
                          : rows + d * kQuad + lane % kQuad};
     }
@@ -61,7 +62,7 @@ struct SideLayout {
   }
   // The index among the scales of a group of that of dimension d of position `lane`.
   std::int64_t scale_index(std::int64_t lane, std::int64_t d) const {
-    const std::int64_t block = storage == KvStorage::kInt4 ? d / kernels::kScaleDims : 0;
+    const std::int64_t block = scales_blocks() ? d / kernels::kScaleDims : 0;
     return block * kernels::kGroupKeys + lane;
   }
   // Group g of a page.

@@ -17,9 +17,9 @@ using Calls = std::span<ForwardCall<float>>;
 // The first pages of a sequence, in whole chunks of which every row sees every key. None if the
 // rows fill a panel by themselves, as arithmetic then takes longer than reading keys.
 std::span<Page* const> pages_to_share(const ForwardCall<float>& call, const SequenceState& state,
-                                      const engine::Schedule<float>& schedule) {
+                                      std::int64_t rows_that_continue) {
   const Request<float>& request = *call.request;
-  if (request.rows_per_kv_head() >= schedule.full_panel_rows() || state.has_gap()) return {};
+  if (request.rows_per_kv_head() >= rows_that_continue || state.has_gap()) return {};
   std::int64_t keys = request.shape.kv_len;
   const std::int64_t heads = request.mask.depends_on_head() ? request.shape.num_heads : 1;
   for (std::int64_t h = 0; h < heads; ++h) {
@@ -38,7 +38,7 @@ class SharedRows {
   SharedRows(Calls calls, const std::vector<std::size_t>& order) : calls_(calls), order_(order) {
     for (const std::size_t i : order) first_.push_back(first_.back() + queries_of(calls[i]));
     const Request<float>& request = *calls[order.front()].request;
-    const AttentionShapes& shapes = request.shapes;
+    const AttentionShapes& shapes = request.shape;
     const std::int64_t rows = checked_multiply(shapes.num_heads, first_.back());
     query_.type = shapes.dtype;
     query_.row_stride = shapes.head_dim * size_of(shapes.dtype);
@@ -82,8 +82,7 @@ class SharedRows {
         member(i).continuation = {states_of(i), prefix.stretches.end * kChunkKeys};
       }
     }
-    const Plan<float> plan = plan_together<float>(planned, Pass::kForward);
-    plan.backend->forward(jobs, plan.schedule, {});
+    prepare_together<float>(planned, Pass::kForward)->forward(jobs);
   }
 
  private:
@@ -103,7 +102,7 @@ class SharedRows {
   // The request for the queries of all members, which see every key of the prefix.
   Request<float> request_of(const SharedPrefix& prefix) const {
     const Request<float>& one = *member(prefix.members.begin).request;
-    AttentionShapes shapes = one.shapes;
+    AttentionShapes shapes = one.shape;
     shapes.q_len = first(prefix.members.end) - first(prefix.members.begin);
     shapes.kv_len = prefix.stretches.end * kChunkKeys;
     Request<float> request =
@@ -140,12 +139,13 @@ class SharedRows {
 
 }  // namespace
 
-void SharedStates::compute(Calls calls, std::span<const PagedKeys> keys, const Plan<float>& plan) {
-  if (calls.size() < 2 || !plan.schedule.has_plain_scores) return;
+void SharedStates::compute(Calls calls, std::span<const PagedKeys> keys,
+                           const Prepared<float>& pass) {
+  if (calls.size() < 2 || pass.rows_that_continue() == 0) return;
   std::vector<std::span<Page* const>> beginnings;
   beginnings.reserve(calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    beginnings.push_back(pages_to_share(calls[i], keys[i].sequence(), plan.schedule));
+    beginnings.push_back(pages_to_share(calls[i], keys[i].sequence(), pass.rows_that_continue()));
   }
   const std::int64_t page_size = keys.front().sequence().pool->layout().page_size;
   const SharedPrefixes prefixes = find_shared_prefixes(beginnings, kChunkKeys / page_size);

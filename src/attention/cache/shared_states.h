@@ -15,9 +15,10 @@ class SharedStates {
  public:
   // Computes the states over the keys that several of these calls see, and makes each call continue
   // from there. Results have the same bits, as chunks of keys are merged in the same order. Calls
-  // that share nothing do not change. `plan` is that of the calls, and keys[i] belongs to calls[i].
+  // that share nothing do not change. `pass` was prepared for the calls, and keys[i] belongs to
+  // calls[i].
   void compute(std::span<ForwardCall<float>> calls, std::span<const PagedKeys> keys,
-               const Plan<float>& plan);
+               const Prepared<float>& pass);
 
  private:
   std::optional<engine::Arena> arena_;

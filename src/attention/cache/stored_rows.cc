@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 
 #include "attention/kernels/decode/stored_tile.h"
 #include "heed/core/half.h"
@@ -14,7 +15,6 @@ namespace {
 using kernels::kGroupKeys;
 using kernels::kQuad;
 using kernels::kScaleDims;
-using kernels::stored_offset;
 
 // The places of the numbers of one position in a group, in numbers of T.
 struct Steps {
@@ -43,7 +43,8 @@ Quantised quantised(const float* numbers, std::int64_t count, float scale, float
 }
 
 template <class T>
-void store_plain(const SideLayout& side, std::byte* group, std::int64_t lane, const float* row) {
+void store_plain(const SideLayout& side, std::byte* group, float* /*scales*/, std::int64_t lane,
+                 const float* row) {
   auto* to = reinterpret_cast<T*>(group);
   const auto [first, next] = steps(side, lane);
   for (std::int64_t d = 0; d < side.stored_dim; ++d) to[first + d * next] = static_cast<T>(row[d]);
@@ -51,16 +52,16 @@ void store_plain(const SideLayout& side, std::byte* group, std::int64_t lane, co
 
 void store_int8(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
                 const float* row) {
-  constexpr float kMost = 127;
-  const float scale = largest_magnitude(row, side.stored_dim) / kMost;
+  const kernels::StorageTraits& traits = kernels::traits_of(side.storage);
+  const auto most = static_cast<float>(traits.most);
+  const float scale = largest_magnitude(row, side.stored_dim) / most;
   scales[side.scale_index(lane, 0)] = scale;
   for (std::int64_t begin = 0; begin < side.stored_dim; begin += kScaleDims) {
     const std::int64_t count = std::min<std::int64_t>(side.stored_dim - begin, kScaleDims);
-    const Quantised numbers = quantised(row + begin, count, scale, kMost);
+    const Quantised numbers = quantised(row + begin, count, scale, most);
     for (std::int64_t i = 0; i < count; ++i) {
       const int number = numbers[static_cast<std::size_t>(i)];
-      group[side.place(lane, begin + i).byte] =
-          static_cast<std::byte>(number + stored_offset(side.storage));
+      group[side.place(lane, begin + i).byte] = static_cast<std::byte>(number + traits.offset);
     }
   }
 }
@@ -68,18 +69,18 @@ void store_int8(const SideLayout& side, std::byte* group, float* scales, std::in
 // Both halves of a byte belong to one position.
 void store_int4(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
                 const float* row) {
-  constexpr float kMost = 7;
+  const kernels::StorageTraits& traits = kernels::traits_of(side.storage);
+  const auto most = static_cast<float>(traits.most);
   const std::int64_t half = side.is_columns ? kQuad : kScaleDims / 2;
-  const int offset = stored_offset(side.storage);
   for (std::int64_t begin = 0; begin < side.stored_dim; begin += kScaleDims) {
-    const float scale = largest_magnitude(row + begin, kScaleDims) / kMost;
+    const float scale = largest_magnitude(row + begin, kScaleDims) / most;
     scales[side.scale_index(lane, begin)] = scale;
-    const Quantised numbers = quantised(row + begin, kScaleDims, scale, kMost);
+    const Quantised numbers = quantised(row + begin, kScaleDims, scale, most);
     for (std::int64_t d = 0; d < kScaleDims; ++d) {
       const QuantisedPlace place = side.place(lane, begin + d);
       if (place.shift != 0) continue;
-      const int low = numbers[static_cast<std::size_t>(d)] + offset;
-      const int high = numbers[static_cast<std::size_t>(d + half)] + offset;
+      const int low = numbers[static_cast<std::size_t>(d)] + traits.offset;
+      const int high = numbers[static_cast<std::size_t>(d + half)] + traits.offset;
       group[place.byte] = static_cast<std::byte>(low | high << 4);
     }
   }
@@ -96,7 +97,8 @@ void copy_quantised(const SideLayout& side, const std::byte* from_group, std::in
 
 template <class T>
 void copy_numbers(const SideLayout& side, const std::byte* from_group, std::int64_t from,
-                  std::byte* to_group, std::int64_t to, std::int64_t count) {
+                  std::byte* to_group, std::int64_t to) {
+  const std::int64_t count = side.stored_dim;
   const auto* source = reinterpret_cast<const T*>(from_group);
   auto* target = reinterpret_cast<T*>(to_group);
   for (std::int64_t d = 0; d < count; ++d) {
@@ -104,6 +106,26 @@ void copy_numbers(const SideLayout& side, const std::byte* from_group, std::int6
     const std::int64_t row = side.is_columns ? 1 : count;
     target[to * row + d * next] = source[from * row + d * next];
   }
+}
+
+// The functions of a storage, in the order of KvStorage.
+struct RowFunctions {
+  void (*store)(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
+                const float* row);
+  void (*copy)(const SideLayout& side, const std::byte* from_group, std::int64_t from,
+               std::byte* to_group, std::int64_t to);
+};
+constexpr RowFunctions kRowFunctions[] = {
+    {store_plain<float>, copy_numbers<std::uint32_t>},
+    {store_plain<Float16>, copy_numbers<std::uint16_t>},
+    {store_plain<BFloat16>, copy_numbers<std::uint16_t>},
+    {store_int8, copy_quantised},
+    {store_int4, copy_quantised},
+};
+static_assert(std::size(kRowFunctions) == kKvStorages.size());
+
+const RowFunctions& functions_of(const SideLayout& side) {
+  return kRowFunctions[static_cast<std::size_t>(side.storage)];
 }
 
 }  // namespace
@@ -123,18 +145,7 @@ void store_row(const SideLayout& side, PagePart<std::byte> part, std::int64_t sl
   std::byte* const group = side.group(part, slot / kGroupKeys);
   float* const scales = side.scales(part, slot / kGroupKeys);
   const std::int64_t lane = slot % kGroupKeys;
-  switch (side.storage) {
-    case KvStorage::kFloat32:
-      return store_plain<float>(side, group, lane, row);
-    case KvStorage::kFloat16:
-      return store_plain<Float16>(side, group, lane, row);
-    case KvStorage::kBFloat16:
-      return store_plain<BFloat16>(side, group, lane, row);
-    case KvStorage::kInt8:
-      return store_int8(side, group, scales, lane, row);
-    case KvStorage::kInt4:
-      return store_int4(side, group, scales, lane, row);
-  }
+  functions_of(side).store(side, group, scales, lane, row);
 }
 
 void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::int64_t from,
@@ -143,21 +154,9 @@ void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::
   std::byte* const to_group = side.group(to_part, to / kGroupKeys);
   const std::int64_t from_lane = from % kGroupKeys;
   const std::int64_t to_lane = to % kGroupKeys;
-  switch (side.storage) {
-    case KvStorage::kFloat32:
-      copy_numbers<std::uint32_t>(side, from_group, from_lane, to_group, to_lane, side.stored_dim);
-      break;
-    case KvStorage::kFloat16:
-    case KvStorage::kBFloat16:
-      copy_numbers<std::uint16_t>(side, from_group, from_lane, to_group, to_lane, side.stored_dim);
-      break;
-    case KvStorage::kInt8:
-    case KvStorage::kInt4:
-      copy_quantised(side, from_group, from_lane, to_group, to_lane);
-      break;
-  }
+  functions_of(side).copy(side, from_group, from_lane, to_group, to_lane);
   if (!side.is_quantised()) return;
-  const std::int64_t step = side.storage == KvStorage::kInt4 ? kScaleDims : side.stored_dim;
+  const std::int64_t step = side.scales_blocks() ? kScaleDims : side.stored_dim;
   const float* const from_scales = side.scales(from_part, from / kGroupKeys);
   float* const to_scales = side.scales(to_part, to / kGroupKeys);
   for (std::int64_t d = 0; d < side.stored_dim; d += step) {

@@ -14,7 +14,7 @@ AttentionGradients<T, Computed<T>> compute(const BackwardTensors<T>& in,
                                            const BasicAttentionOptions<Computed<T>>& options) {
   const AttentionShapes shapes = check_shapes(kFunction, in.query, in.key, in.value);
   const Request<Computed<T>> request = check_request(kFunction, shapes, options);
-  return run_backward<T>(kFunction, request, make_plan(request, Pass::kBackward), in, {});
+  return run_backward<T>(kFunction, request, *prepare(request, Pass::kBackward), in, {});
 }
 
 }  // namespace

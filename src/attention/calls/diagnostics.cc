@@ -20,9 +20,8 @@ AttentionDiagnostics diagnose(TensorView<const T> query, TensorView<const T> key
                               const DiagnosticsOptions& diagnostics) {
   constexpr const char* kCaller = "attention_diagnostics";
   const auto request = check_weight_request(kCaller, check_shapes(kCaller, query, key), options);
-  check_lengths(kCaller, diagnostics, request.shape);
-  const auto plan = make_plan(request, Pass::kWeights);
-  return plan.backend->diagnose(call_of(request, query, key), plan.schedule, diagnostics);
+  check_lengths(kCaller, diagnostics, request.scores());
+  return prepare(request, Pass::kWeights)->diagnose(call_of(request, query, key), diagnostics);
 }
 
 // The largest sum of weights that is accepted: that of a softmax in half precision, whose rounding

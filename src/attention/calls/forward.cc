@@ -1,5 +1,4 @@
 // attention() of tensors: check, plan, run.
-#include "attention/engine/kept_weights.h"
 #include "attention/plan/plan.h"
 #include "attention/request/call.h"
 #include "heed/attention.h"
@@ -21,7 +20,7 @@ AttentionOutput<Q, Computed<Q>> compute(TensorView<const Q> query, TensorView<co
   constexpr const char* kFunction = "attention";
   const AttentionShapes shapes = check_shapes(kFunction, query, key, value);
   const Request<Real> request = check_request(kFunction, shapes, options);
-  const Plan<Real> plan = make_plan(request, Pass::kForward);
+  const PreparedPass<Real> pass = prepare(request, Pass::kForward);
   AttentionOutput<Q, Real> result;
   result.out =
       Tensor<Q>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim});
@@ -32,12 +31,12 @@ AttentionOutput<Q, Computed<Q>> compute(TensorView<const Q> query, TensorView<co
   }
   ForwardCall<Real> call{call_of(request, query, key, value), rows_of(result.out.view()),
                          result.lse, result.lse_low, rows_or_none(result.out_low.view())};
-  const std::int64_t kept = wanted == Wanted::kKept ? engine::kept_size(request, plan.schedule) : 0;
+  const std::int64_t kept = wanted == Wanted::kKept ? pass->kept_size(request) : 0;
   if (kept > 0) {
     result.kept = Tensor<Real>::uninitialized({kept});
     call.kept = result.kept.data();
   }
-  plan.backend->forward({&call, 1}, plan.schedule, {});
+  pass->forward({&call, 1});
   return result;
 }
 

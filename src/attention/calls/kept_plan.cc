@@ -7,9 +7,7 @@
 #include <variant>
 
 #include "attention/calls/run.h"
-#include "attention/engine/kept_weights.h"
 #include "attention/plan/plan_text.h"
-#include "attention/plan/tile_counts.h"
 #include "heed/attention/plan.h"
 #include "heed/core/error.h"
 
@@ -20,17 +18,29 @@ namespace detail {
 template <class Real>
 struct Planned {
   Request<Real> request;
-  Plan<Real> forward;
-  Plan<Real> backward;
+  PreparedPass<Real> forward;
+  PreparedPass<Real> backward;
+  std::string refusals;  // the reasons of backends that do not compute the request
 
   std::size_t workspace_bytes(Pass pass) const {
-    const Plan<Real> plan = pass == Pass::kForward    ? forward
-                            : pass == Pass::kBackward ? backward
-                                                      : make_plan(request, pass);
-    return plan.backend->workspace_bytes(request, plan.schedule, pass);
+    if (pass == Pass::kWeights) return prepare(request, pass)->bytes(request);
+    return (pass == Pass::kForward ? forward : backward)->bytes(request);
   }
-  std::int64_t kept_size() const { return engine::kept_size(request, forward.schedule); }
+  std::int64_t kept_size() const { return forward->kept_size(request); }
+  std::string text() const;
 };
+
+// The request and how it is computed, in a few lines.
+template <class Real>
+std::string Planned<Real>::text() const {
+  std::string text = request_text(request) + forward->describe(request);
+  if (!refusals.empty()) text += fmt::format("reason      {}\n", refusals);
+  const std::size_t bytes[] = {workspace_bytes(Pass::kForward), workspace_bytes(Pass::kBackward),
+                               workspace_bytes(Pass::kWeights)};
+  if (bytes[0] + bytes[1] + bytes[2] == 0) return text;
+  return text + fmt::format("workspace   {} bytes; backward {}, weights {}\n", bytes[0], bytes[1],
+                            bytes[2]);
+}
 
 using AnyPlanned = std::variant<Planned<float>, Planned<double>>;
 
@@ -82,7 +92,7 @@ const detail::Planned<Computed<T>>& planned_for(const char* function,
                                                 TensorView<const T> query, TensorView<const T> key,
                                                 TensorView<const T> value) {
   const AttentionShapes found = check_shapes(function, query, key, value);
-  std::visit([&](const auto& any) { check_planned(function, found, any.request.shapes); }, planned);
+  std::visit([&](const auto& any) { check_planned(function, found, any.request.shape); }, planned);
   return std::get<detail::Planned<Computed<T>>>(planned);
 }
 
@@ -107,7 +117,7 @@ void run_planned_into(const detail::AnyPlanned& any, const AttentionBuffers<T>& 
                       TensorView<const T> value) {
   using Real = Computed<T>;
   const auto& planned = planned_for(kRun, any, query, key, value);
-  const AttentionShapes& shapes = planned.request.shapes;
+  const AttentionShapes& shapes = planned.request.shape;
   check_tensor<T>(kRun, "out", buffers.out,
                   {shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim});
   const auto check_lse = [&](const char* name, const TensorView<Real>& view) {
@@ -128,13 +138,13 @@ void run_planned_into(const detail::AnyPlanned& any, const AttentionBuffers<T>& 
   ForwardCall<Real> call{call_of(planned.request, query, key, value), rows_of(buffers.out),
                          buffers.lse, buffers.lse_low, rows_or_none(buffers.out_low)};
   call.kept = data_or_null(buffers.kept);
-  planned.forward.backend->forward({&call, 1}, planned.forward.schedule, buffers.workspace);
+  planned.forward->forward({&call, 1}, buffers.workspace);
 }
 
 template <class T>
 Tensor<T> run_planned(const detail::AnyPlanned& any, TensorView<const T> query,
                       TensorView<const T> key, TensorView<const T> value) {
-  const AttentionShapes& shapes = planned_for(kRun, any, query, key, value).request.shapes;
+  const AttentionShapes& shapes = planned_for(kRun, any, query, key, value).request.shape;
   auto out =
       Tensor<T>::uninitialized({shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim});
   run_planned_into<T>(any, {.out = out}, query, key, value);
@@ -147,16 +157,18 @@ AttentionGradients<T, Computed<T>> run_planned_backward(const detail::AnyPlanned
                                                         std::span<std::byte> workspace) {
   const auto& planned = planned_for(kRunBackward, any, in.query, in.key, in.value);
   check_workspace(kRunBackward, workspace, planned.workspace_bytes(Pass::kBackward));
-  return run_backward<T>(kRunBackward, planned.request, planned.backward, in, workspace);
+  return run_backward<T>(kRunBackward, planned.request, *planned.backward, in, workspace);
 }
 
 template <class Real>
 detail::AnyPlanned make_planned(const AttentionShapes& shapes,
                                 const BasicAttentionOptions<Real>& options) {
   Request<Real> request = check_request("plan", shapes, options);
-  Plan<Real> forward = make_plan(request, Pass::kForward);
-  Plan<Real> backward = make_plan(request, Pass::kBackward);
-  return detail::Planned<Real>{std::move(request), std::move(forward), std::move(backward)};
+  std::string refusals;
+  PreparedPass<Real> forward = prepare(request, Pass::kForward, &refusals);
+  PreparedPass<Real> backward = prepare(request, Pass::kBackward);
+  return detail::Planned<Real>{std::move(request), std::move(forward), std::move(backward),
+                               std::move(refusals)};
 }
 
 // Half precision is computed in float; doubles go with doubles only.
@@ -193,45 +205,19 @@ AttentionPlan plan_in_double(const AttentionShapes& shapes, const AttentionOptio
 }
 
 const AttentionShapes& AttentionPlan::shapes() const noexcept {
-  return *(*decision_)([](const auto& planned) { return &planned.request.shapes; });
+  return *(*decision_)([](const auto& planned) { return &planned.request.shape; });
 }
 
 std::string AttentionPlan::target() const {
-  return (*decision_)([](const auto& planned) { return planned.forward.backend->name(); });
-}
-
-std::int64_t AttentionPlan::panel_rows() const noexcept {
-  return (*decision_)(
-      [](const auto& planned) -> std::int64_t { return planned.forward.schedule.panel_rows; });
-}
-
-std::int64_t AttentionPlan::panels_per_block() const noexcept {
-  return (*decision_)([](const auto& planned) -> std::int64_t {
-    return planned.forward.schedule.panels_per_block;
-  });
-}
-
-std::int64_t AttentionPlan::tile_keys() const noexcept {
-  return panel_rows() > 0 ? kernels::kTileKeys : 0;
-}
-
-bool AttentionPlan::stages_keys() const noexcept {
-  return (*decision_)([](const auto& planned) { return planned.forward.schedule.copies_key(); });
-}
-
-bool AttentionPlan::stages_values() const noexcept {
-  return (*decision_)([](const auto& planned) {
-    const auto& schedule = planned.forward.schedule;
-    return schedule.copies_value() || (schedule.stages_pairs && !schedule.has_few_rows);
-  });
+  return (*decision_)([](const auto& planned) { return planned.forward->target(); });
 }
 
 int AttentionPlan::num_threads() const noexcept {
-  return (*decision_)([](const auto& planned) { return planned.forward.schedule.workers; });
+  return (*decision_)([](const auto& planned) { return planned.forward->num_threads(); });
 }
 
 bool AttentionPlan::splits_keys() const noexcept {
-  return (*decision_)([](const auto& planned) { return planned.forward.schedule.key_chunks > 1; });
+  return (*decision_)([](const auto& planned) { return planned.forward->splits_keys(); });
 }
 
 std::size_t AttentionPlan::workspace_bytes() const {
@@ -251,15 +237,11 @@ std::int64_t AttentionPlan::kept_size() const {
 }
 
 TileCounts AttentionPlan::tiles() const {
-  if (tile_keys() == 0) return {};
-  return (*decision_)(
-      [](const auto& planned) { return count_tiles(planned.request, planned.forward.schedule); });
+  return (*decision_)([](const auto& planned) { return planned.forward->tiles(planned.request); });
 }
 
 std::string AttentionPlan::to_string() const {
-  const Workspaces bytes{workspace_bytes(), backward_workspace_bytes(), weights_workspace_bytes()};
-  return (*decision_)(
-      [&](const auto& planned) { return to_text(planned.request, planned.forward, bytes); });
+  return (*decision_)([](const auto& planned) { return planned.text(); });
 }
 
 Tensor<float> AttentionPlan::run(FloatView query, FloatView key, FloatView value) const {

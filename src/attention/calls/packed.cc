@@ -1,4 +1,4 @@
-// Packed sequences: a call for each sequence, on the plan of the largest.
+// Packed sequences: a call for each sequence, prepared for the largest.
 #include "heed/attention/packed.h"
 
 #include <utility>
@@ -27,8 +27,8 @@ AttentionOutput<T, float> compute(TensorView<const T> query, TensorView<const T>
     calls.back().batches = one.batches();
   }
   if (!calls.empty()) {
-    const Plan<float> plan = plan_packed(sequences, Pass::kForward);
-    plan.backend->forward(calls, plan.schedule, {});
+    const auto pass = prepare_packed(sequences, Pass::kForward);
+    pass->forward(calls);
   }
   return {std::move(out), std::move(lse), std::move(lse_low)};
 }

@@ -1,4 +1,4 @@
-// The backward pass of packed sequences: a call for each sequence, on the plan of the largest.
+// The backward pass of packed sequences: a call for each sequence, prepared for the largest.
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -63,7 +63,7 @@ class PackedBackward {
   using Gradient = ScoreTerm<float>::Gradient;
 
   void compute() {
-    const Plan<float> plan = plan_packed(sequences_, Pass::kBackward);
+    const auto pass = prepare_packed(sequences_, Pass::kBackward);
     std::vector<OptionGradients<float>> own;
     own.reserve(sequences_.size());
     std::vector<BackwardCall<float>> calls;
@@ -73,9 +73,9 @@ class PackedBackward {
       calls.push_back(call(one, own.back()));
     }
     if (cells_ == nullptr) {
-      plan.backend->backward(calls, plan.schedule, {});
+      pass->backward(calls);
     } else {
-      for (std::size_t i = 0; i < calls.size(); ++i) compute_with_cells(i, calls[i], plan);
+      for (std::size_t i = 0; i < calls.size(); ++i) compute_with_cells(i, calls[i], *pass);
     }
     for (const OptionGradients<float>& one : own) add_to_totals(one);
   }
@@ -112,15 +112,15 @@ class PackedBackward {
     return call;
   }
 
-  void compute_with_cells(std::size_t i, BackwardCall<float>& call, const Plan<float>& plan) {
-    const ScoreShape& shape = sequences_[i].request.shape;
+  void compute_with_cells(std::size_t i, BackwardCall<float>& call, const Prepared<float>& pass) {
+    const ScoreShape& shape = sequences_[i].request.scores();
     const TensorView<float> shared = entry_of((gradients_.*cells_).view(), sequences_[i]);
     Tensor<float> own(shared.shape());
     if (!own.empty()) {
       call.gradients.cells =
           own.view().broadcast_to({shape.batch, shape.num_heads, shape.q_len, shape.kv_len});
     }
-    plan.backend->backward({&call, 1}, plan.schedule, {});
+    pass.backward({&call, 1});
     add(own, shared);
   }
 

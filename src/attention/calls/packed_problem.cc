@@ -85,11 +85,11 @@ std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<con
 }
 
 template <class T>
-Plan<float> plan_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass) {
+PreparedPass<float> prepare_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass) {
   std::vector<const Request<float>*> requests;
   requests.reserve(sequences.size());
   for (const PackedSequence<T>& one : sequences) requests.push_back(&one.request);
-  return plan_together<float>(requests, pass);
+  return prepare_together<float>(requests, pass);
 }
 
 template std::vector<PackedSequence<float>> check_packed(const char*, FloatView, FloatView,
@@ -101,8 +101,8 @@ template std::vector<PackedSequence<Float16>> check_packed(const char*, Float16V
 template std::vector<PackedSequence<BFloat16>> check_packed(const char*, BFloat16View, BFloat16View,
                                                             BFloat16View, const PackedSequences&,
                                                             const AttentionOptions&);
-template Plan<float> plan_packed(const std::vector<PackedSequence<float>>&, Pass);
-template Plan<float> plan_packed(const std::vector<PackedSequence<Float16>>&, Pass);
-template Plan<float> plan_packed(const std::vector<PackedSequence<BFloat16>>&, Pass);
+template PreparedPass<float> prepare_packed(const std::vector<PackedSequence<float>>&, Pass);
+template PreparedPass<float> prepare_packed(const std::vector<PackedSequence<Float16>>&, Pass);
+template PreparedPass<float> prepare_packed(const std::vector<PackedSequence<BFloat16>>&, Pass);
 
 }}  // namespace heed::v0

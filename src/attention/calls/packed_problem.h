@@ -63,8 +63,8 @@ std::vector<PackedSequence<T>> check_packed(const char* function, TensorView<con
                                             const PackedSequences& where,
                                             const AttentionOptions& options);
 
-// The plan for sequences, of which there is at least one.
+// Prepares sequences, of which there is at least one.
 template <class T>
-Plan<float> plan_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass);
+PreparedPass<float> prepare_packed(const std::vector<PackedSequence<T>>& sequences, Pass pass);
 
 }}  // namespace heed::v0

@@ -4,7 +4,6 @@
 #include <span>
 #include <type_traits>
 
-#include "attention/engine/kept_weights.h"
 #include "attention/plan/plan.h"
 #include "attention/request/gradient_tensors.h"
 
@@ -26,9 +25,8 @@ class OutputOfForward {
     } else {
       again_ = Tensor<Real>::uninitialized(forward.out.shape());
       rows_ = rows_of(TensorView<const Real>(again_));
-      const Plan<Real> plan = make_plan(*call.request, Pass::kForward);
       const ForwardCall<Real> again{call, rows_of(again_.view()), {}};
-      plan.backend->forward({&again, 1}, plan.schedule, {});
+      prepare(*call.request, Pass::kForward)->forward({&again, 1});
     }
   }
 
@@ -51,16 +49,16 @@ struct BackwardTensors {
   AttentionOutputView<T, Computed<T>> forward;
 };
 
-// Checks the tensors of the output; the others must have been checked for the request. The plan is
-// for Pass::kBackward, and `workspace` has the memory that it needs or is empty.
+// Checks the tensors of the output; the others must have been checked for the request. The request
+// is prepared for Pass::kBackward, and `workspace` has the memory that it needs or is empty.
 template <class T>
 AttentionGradients<T, Computed<T>> run_backward(const char* function,
                                                 const Request<Computed<T>>& request,
-                                                const Plan<Computed<T>>& plan,
+                                                const Prepared<Computed<T>>& prepared,
                                                 const BackwardTensors<T>& in,
                                                 std::span<std::byte> workspace) {
   using Real = Computed<T>;
-  const AttentionShapes& shapes = request.shapes;
+  const AttentionShapes& shapes = request.shape;
   const Shape out{shapes.batch, shapes.num_heads, shapes.q_len, shapes.value_dim};
   check_tensor(function, "grad_out", in.grad_out, out);
   check_tensor(function, "forward.out", in.forward.out, out);
@@ -73,8 +71,7 @@ AttentionGradients<T, Computed<T>> run_backward(const char* function,
     check_tensor(function, "forward.out_low", in.forward.out_low, out);
   }
   if (!in.forward.kept.empty()) {
-    check_kept(function, "forward.kept", in.forward.kept,
-               engine::kept_size(request, plan.schedule));
+    check_kept(function, "forward.kept", in.forward.kept, prepared.kept_size(request));
   }
   GradientTensors<T> gradients(request, in.query.shape(), in.key.shape(), in.value.shape());
   const Call<Real> inputs = call_of(request, in.query, in.key, in.value);
@@ -82,7 +79,7 @@ AttentionGradients<T, Computed<T>> run_backward(const char* function,
   const BackwardCall<Real> call{inputs,         rows_of(in.grad_out),         made.rows(),
                                 in.forward.lse, gradients.targets(),          in.forward.lse_low,
                                 made.low(),     data_or_null(in.forward.kept)};
-  plan.backend->backward({&call, 1}, plan.schedule, workspace);
+  prepared.backward({&call, 1}, workspace);
   return std::move(gradients).take();
 }
 

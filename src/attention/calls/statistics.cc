@@ -15,9 +15,8 @@ Tensor<Computed<T>> weights(TensorView<const T> query, TensorView<const T> key,
   constexpr const char* kFunction = "attention_weights";
   const auto request =
       check_weight_request(kFunction, check_shapes(kFunction, query, key), options);
-  check_rows(kFunction, rows, request.shape);
-  const auto plan = make_plan(request, Pass::kWeights);
-  return plan.backend->weights(call_of(request, query, key), plan.schedule, rows);
+  check_rows(kFunction, rows, request.scores());
+  return prepare(request, Pass::kWeights)->weights(call_of(request, query, key), rows);
 }
 
 template <class T>
@@ -28,8 +27,8 @@ BasicAttentionStatistics<Computed<T>> statistics(TensorView<const T> query, Tens
   const auto request =
       check_weight_request(kFunction, check_shapes(kFunction, query, key), options);
   check_statistics(kFunction, statistics);
-  const auto plan = make_plan(request, Pass::kWeights);
-  return plan.backend->statistics(call_of(request, query, key), plan.schedule, statistics.top_k);
+  return prepare(request, Pass::kWeights)
+      ->statistics(call_of(request, query, key), statistics.top_k);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class BackwardDivision {
   template <class Real>
   BackwardDivision(const BackwardCall<Real>& job, std::int32_t panel_rows)
       : BackwardDivision({job.request->num_queries(), job.request->heads_per_kv_head,
-                          job.request->num_kv_heads(), job.request->shapes.num_kv_heads},
+                          job.request->num_kv_heads(), job.request->shape.num_kv_heads},
                          job.batches, panel_rows,
                          job.gradients.cells ? job.gradients.cells->strides() : Strides{}) {}
 

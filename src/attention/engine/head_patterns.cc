@@ -298,7 +298,7 @@ class AllSequences {
       : job_(job),
         schedule_(schedule),
         lengths_(lengths),
-        shape_(job.request->shape),
+        shape_(job.request->scores()),
         part_queries_(queries_per_part(shape_.q_len, schedule.panel_rows)),
         parts_(std::max<std::int64_t>((shape_.q_len + part_queries_ - 1) / part_queries_, 1)),
         sums_(static_cast<std::size_t>(shape_.batch * parts_), PatternSums(shape_)) {
@@ -360,7 +360,7 @@ class AllSequences {
 
 template <class Real>
 std::size_t diagnostics_bytes(const Request<Real>& request, const Schedule<Real>& schedule) {
-  return Arena::bytes_for(DiagnosticsMemory<Real>(request.shape, schedule).layout);
+  return Arena::bytes_for(DiagnosticsMemory<Real>(request.scores(), schedule).layout);
 }
 
 template <class Real>

@@ -369,18 +369,18 @@ void PanelGradients<Real>::add_to_terms(const kernels::BasicScoreTile<Real>& pla
   for (const auto& term : request_->terms) {
     const TermSums<Real>& sums = sums_->terms[i++];
     if (term->adds_to_values()) {
-      term->add_value_gradients(place, grad_out_, grad_scores, sums, *schedule_.table);
+      term->add_value_gradients(place, grad_out_, grad_scores, sums, schedule_.table->loops);
     }
   }
   i = 0;
   for (const auto& term : request_->terms) {
     const TermSums<Real>& sums = sums_->terms[i++];
     if (term->gradient() != nullptr) {
-      term->add_gradient(place, grad_scores, sums, *schedule_.table);
+      term->add_gradient(place, grad_scores, sums, schedule_.table->loops);
     }
     if (term->reads_gradient()) term->read_gradient(place, grad_scores);
     if (term->reads_query()) {
-      term->add_query_gradient(place, grad_scores, grad_query_, *schedule_.table);
+      term->add_query_gradient(place, grad_scores, grad_query_, schedule_.table->loops);
     }
   }
 }

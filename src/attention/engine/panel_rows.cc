@@ -88,7 +88,7 @@ void PanelRows<Real>::place_row(std::int32_t r, std::int64_t head, std::int64_t 
   queries_[index(r)] = static_cast<std::int32_t>(query);
   head_places_[index(r)] = static_cast<std::int32_t>(request_->head(head));
   positions_[index(r)] =
-      static_cast<std::int32_t>(request_->query(query) + request_->shape.query_offset[batch_]);
+      static_cast<std::int32_t>(request_->query(query) + request_->scores().query_offset[batch_]);
 }
 
 // Computes what depends on the places of all rows.
@@ -211,7 +211,7 @@ kernels::Visibility PanelRows<Real>::fill_mask(const kernels::StoredTile& tile, 
   see(tile, seen);
   auto added = score_tile(tile, mask);
   added.width = whole_vectors(width_);
-  request_->mask.fill_added(added, table_);
+  request_->mask.fill_added(added, table_.loops);
   bool any = false;
   bool hides = request_->mask.adds();
   for (std::int32_t r = 0; r < num_rows_; ++r) {
@@ -234,7 +234,7 @@ bool PanelRows<Real>::score(const SeenTile<Real>& seen, const ScoreScratch<Real>
   table_.score(seen.tile(), seen.panel(), scratch.scores);
   apply_terms(scores);
   if (request_->mask.adds() && has_mask(seen.tile())) {
-    request_->mask.fill_added(score_tile(seen.tile(), scratch.mask), table_);
+    request_->mask.fill_added(score_tile(seen.tile(), scratch.mask), table_.loops);
     table_.add_mask(scores, scratch.mask);
   }
   seen.hide(table_, scores);
@@ -247,7 +247,7 @@ void PanelRows<Real>::add_to_out(const kernels::BasicTile<Real>& tile, Real* wei
   if (!request_->terms.add_to_values()) return;
   table_.clear_unseen(tile, panel_, weights);
   const auto place = score_tile(tile, weights);
-  for (const auto& term : request_->terms) term->add_to_out(place, out, table_);
+  for (const auto& term : request_->terms) term->add_to_out(place, out, table_.loops);
 }
 
 template <class Real>
@@ -256,7 +256,7 @@ void PanelRows<Real>::apply_terms(const kernels::BasicScoreTile<Real>& tile) con
     std::fill(tile.derivatives + std::int64_t{tile.begin} * tile.width,
               tile.derivatives + std::int64_t{tile.end} * tile.width, Real{1});
   }
-  for (const auto& term : request_->terms) term->apply_to(tile, table_);
+  for (const auto& term : request_->terms) term->apply_to(tile, table_.loops);
 }
 
 template struct ScoreMemory<float>;

@@ -43,7 +43,7 @@ class RowOrders {
     const std::int64_t last = request_.query(last_query);
     // With gaps between the queries of a part, the places of queries in steps are not in steps.
     if (last - first != last_query - first_query_) return false;
-    const std::int64_t offset = request_.shape.query_offset[block_.batch];
+    const std::int64_t offset = request_.scores().query_offset[block_.batch];
     return request_.mask.key_step({block_.batch, {first + offset, last + offset + 1}}, keys) %
                step_ ==
            0;

@@ -34,7 +34,7 @@ class RowTiles {
     const std::int64_t place = request_.query(query);
     head = request_.head(head);
     heads_.push_back(static_cast<std::int32_t>(head));
-    positions_.push_back(static_cast<std::int32_t>(place + request_.shape.query_offset[batch_]));
+    positions_.push_back(static_cast<std::int32_t>(place + request_.scores().query_offset[batch_]));
     const RowRange keys = request_.mask.range({batch_, head, place});
     seen_by_all_ = seen_by_all_ & keys;
     if (keys.begin >= keys.end) return;

@@ -69,7 +69,7 @@ bool has_large_tensors(const Request<Real>& request, Pass pass) {
   const double rows = static_cast<double>(heads) *
                       static_cast<double>(request.rows_per_kv_head() + request.num_keys());
   const double bytes = rows * static_cast<double>(request.head_dim() + request.value_dim()) *
-                       static_cast<double>(size_of(request.shapes.dtype));
+                       static_cast<double>(size_of(request.shape.dtype));
   // Every tensor has a gradient of its size.
   return (pass == Pass::kBackward ? 2 * bytes : bytes) > kLargeBytes;
 }
@@ -117,7 +117,7 @@ bool takes_tiles(const Request<Real>& request) {
 template <class Real>
 bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
                  Pass pass) {
-  const AttentionShapes& shapes = request.shapes;
+  const AttentionShapes& shapes = request.shape;
   return table.in_pairs != nullptr && request.precision == Precision::kFast &&
          pass != Pass::kWeights && shapes.dtype == DataType::kBFloat16 &&
          shapes.type_of_keys() == DataType::kBFloat16 &&
@@ -130,12 +130,12 @@ bool takes_pairs(const kernels::BasicKernelTable<Real>& table, const Request<Rea
 template <class Real>
 Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Request<Real>& request,
                         Pass pass) {
-  const bool is_other_type = request.shapes.dtype != data_type_of<Real>();
+  const bool is_other_type = request.shape.dtype != data_type_of<Real>();
   Schedule<Real> schedule;
   schedule.table = takes_pairs(table, request, pass) ? table.in_pairs : &table;
   schedule.stages_pairs = schedule.table->multiplies_pairs();
   const StagedTensors staged =
-      schedule.stages_pairs ? staged_pairs(request.shapes) : staged_tensors<Real>(request.shapes);
+      schedule.stages_pairs ? staged_pairs(request.shape) : staged_tensors<Real>(request.shape);
   schedule.head_dim = request.head_dim();
   schedule.value_dim = request.value_dim();
   schedule.kv_len = request.shape.kv_len;
@@ -174,7 +174,7 @@ std::int64_t step_of_keys(const Request<Real>& request) {
   }
   const AttentionRow row{0, request.head(0), request.query(q)};
   const auto head = static_cast<std::int32_t>(row.head);
-  const auto position = static_cast<std::int32_t>(row.query + request.shape.query_offset[0]);
+  const auto position = static_cast<std::int32_t>(row.query + request.scores().query_offset[0]);
   const detail::RowGroup group{0, 1, &head, &position};
   const RowRange range = mask.range(row);
   const std::int64_t key =

@@ -99,7 +99,7 @@ class AllRows {
           BasicAttentionStatistics<Real>& statistics)
       : job_(job),
         schedule_(schedule),
-        shape_(job.request->shape),
+        shape_(job.request->scores()),
         statistics_(statistics),
         parts_(shape_, schedule, statistics.top_keys.extent(-1)),
         arena_(parts_.layout) {
@@ -169,7 +169,7 @@ class AllRows {
 template <class Real>
 std::size_t statistics_bytes(const Request<Real>& request, const Schedule<Real>& schedule,
                              std::int64_t top_k) {
-  return Arena::bytes_for(AllStatisticsMemory<Real>(request.shape, schedule, top_k).layout);
+  return Arena::bytes_for(AllStatisticsMemory<Real>(request.scores(), schedule, top_k).layout);
 }
 
 template <class Real>

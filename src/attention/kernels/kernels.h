@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "attention/kernels/score_loops.h"
 #include "heed/attention/tile_loop.h"
 #include "heed/core/config.h"
 #include "heed/core/data_type.h"
@@ -23,14 +24,6 @@
 #include "simd/shapes.h"
 
 namespace heed { inline namespace v0 { namespace kernels {
-
-// The number of keys of a tile. Tiles begin at multiples of it in the sequence, which is part of
-// the order of summation.
-inline constexpr std::int32_t kTileKeys = 128;
-
-// The number of keys after which the state of a row is merged into its total and started anew, so
-// that the work on long sequences can be divided. It is part of the order of summation.
-inline constexpr std::int64_t kChunkKeys = 1024;
 
 // The largest head_dim and value_dim.
 inline constexpr std::int64_t kMaxDim = 65536;
@@ -48,27 +41,6 @@ inline constexpr float kLowestStart = kLowestStartOf<float>;
 template <class Real>
 inline constexpr Real kBeyondRangeOf = -std::numeric_limits<Real>::max();
 inline constexpr float kBeyondRange = kBeyondRangeOf<float>;
-
-// The scores between the two products, [keys][width].
-using detail::BasicScoreTile;
-using detail::ScoreTile;
-
-// The elements of a tensor that broadcasts to the scores, for a tile of scores: that of row r and
-// key j of the tile is at data[r] + j · key_stride.
-template <class T>
-struct ScoreRows {
-  const T* const* data = nullptr;  // [width]
-  std::int64_t key_stride = 0;
-};
-
-// The value of a bool of the caller, read as a byte: reading a bool whose byte is neither 0 nor 1
-// is undefined.
-inline bool is_set(const bool& element) {
-  return *reinterpret_cast<const unsigned char*>(&element) != 0;
-}
-
-// The part of a tile that the irregular parts of a mask show.
-enum class Visibility { kNone, kMixed, kAll };
 
 struct StoredTile;    // in stored_tile.h
 struct IntegerTable;  // in integers.h
@@ -217,16 +189,6 @@ struct BasicPanelLargest {
   std::int32_t* keys = nullptr;  // [count][width]; −1 in places not used yet
 };
 
-// A matrix with any strides.
-template <class Real>
-struct BasicMatrix {
-  const Real* data = nullptr;
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t row_stride = 0;
-  std::int64_t column_stride = 1;
-};
-
 template <class Real>
 struct BasicBackwardTable;
 struct RecurrenceTable;
@@ -249,6 +211,8 @@ struct BasicKernelTable {
   std::int32_t lanes;
   // The instruction set for loops that call a user's function, which are compiled elsewhere.
   detail::TileTarget tile_target;
+  // The loops over scores that terms and masks use.
+  BasicScoreLoops<Real> loops;
   // The kernels of the backward pass: backward.h.
   const BasicBackwardTable<Real>* backward;
   // The kernels for quantised keys and values: integers.h. In float only.
@@ -292,29 +256,12 @@ struct BasicKernelTable {
   void (*absorb)(const Tile& tile, const Panel& panel, const PanelOptions& options,
                  PanelState& state, Real* scores);
 
-  // Between the two, for the keys of the tile from its `begin` to its `end`:
-  // score = softcap · tanh(score / softcap)
-  void (*cap)(const ScoreTile& tile, Real softcap);
-  // score −= slopes[r] · |position of row r − key|
-  void (*add_alibi)(const ScoreTile& tile, const Real* slopes);
-  // score += element
-  void (*add_rows)(const ScoreTile& tile, const ScoreRows<Real>& rows);
-  // score of row r and key j += first[r − j · key_step], for all rows of the tile's width
-  void (*add_diagonals)(const ScoreTile& tile, const Real* first, std::int32_t key_step);
-
-  // sums[r] += Σ_j numbers[j][r] over the keys from the tile's `begin` to its `end`
-  void (*sum_keys)(const ScoreTile& tile, const Real* numbers, Real* sums);
-  // out[i][r] += Σ_s a(i, s) · b[s][r], for `width` columns; nothing is added where b is 0.
-  void (*multiply_rows)(const BasicMatrix<Real>& a, const Real* b, std::int32_t width, Real* out);
   // Sets the weights that absorb() computed to 0 where row r does not see key j.
   void (*clear_unseen)(const Tile& tile, const Panel& panel, Real* weights);
 
   // Sets the score of key j and row r to −infinity where bit r of seen[j] is 0.
   void (*hide)(const ScoreTile& tile, const std::uint64_t* seen);
 
-  // Adds rows to an additive mask, which is a tile of numbers to add to scores, −infinity for
-  // hidden keys.
-  void (*add_mask_rows)(const ScoreTile& mask, const ScoreRows<float>& rows);
   // Adds the mask to scores. Scores of hidden keys become −infinity whatever they were.
   void (*add_mask)(const ScoreTile& tile, const Real* mask);
 

@@ -46,20 +46,20 @@ class AdditiveMask final : public IrregularPart {
   // hide() does nothing: add() gives hidden keys −infinity.
   void hide(const ScoreShape&, const RowGroup&, RowRange, detail::KeyBits*) const override {}
   void add(const ScoreShape& shape, const detail::BasicScoreTile<float>& tile,
-           const kernels::BasicKernelTable<float>& table) const override {
-    add_rows(shape, tile, table);
+           const kernels::BasicScoreLoops<float>& loops) const override {
+    add_rows(shape, tile, loops);
   }
   void add(const ScoreShape& shape, const detail::BasicScoreTile<double>& tile,
-           const kernels::BasicKernelTable<double>& table) const override {
-    add_rows(shape, tile, table);
+           const kernels::BasicScoreLoops<double>& loops) const override {
+    add_rows(shape, tile, loops);
   }
 
  private:
   template <class Real>
   void add_rows(const ScoreShape& shape, const detail::BasicScoreTile<Real>& tile,
-                const kernels::BasicKernelTable<Real>& table) const {
+                const kernels::BasicScoreLoops<Real>& loops) const {
     tensor_.with_rows(shape, tile, [&](const kernels::ScoreRows<float>& rows) {
-      table.add_mask_rows(tile, rows);
+      loops.add_mask_rows(tile, rows);
     });
   }
 

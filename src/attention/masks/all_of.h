@@ -61,8 +61,8 @@ class AllOf {
   // Adds the additive parts to a tile of scores.
   template <class Real>
   void add(const ScoreShape& shape, const BasicScoreTile<Real>& tile,
-           const kernels::BasicKernelTable<Real>& table) const {
-    for (const auto& part : parts_) part->add(shape, tile, table);
+           const kernels::BasicScoreLoops<Real>& loops) const {
+    for (const auto& part : parts_) part->add(shape, tile, loops);
   }
 
  private:

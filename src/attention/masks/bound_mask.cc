@@ -51,15 +51,15 @@ BoundMask::BoundMask(const Mask& mask, const ScoreShape& shape)
 
 template <class Real>
 void BoundMask::fill_added(const kernels::BasicScoreTile<Real>& tile,
-                           const kernels::BasicKernelTable<Real>& table) const {
+                           const kernels::BasicScoreLoops<Real>& loops) const {
   const std::int64_t width = tile.width;
   std::fill(tile.scores + tile.begin * width, tile.scores + tile.end * width, Real{0});
-  parts_.add(shape_, tile, table);
+  parts_.add(shape_, tile, loops);
 }
 
 template void BoundMask::fill_added(const kernels::BasicScoreTile<float>&,
-                                    const kernels::BasicKernelTable<float>&) const;
+                                    const kernels::BasicScoreLoops<float>&) const;
 template void BoundMask::fill_added(const kernels::BasicScoreTile<double>&,
-                                    const kernels::BasicKernelTable<double>&) const;
+                                    const kernels::BasicScoreLoops<double>&) const;
 
 }}  // namespace heed::v0

@@ -59,7 +59,7 @@ class BoundMask {
   // Sets a tile to the sum that is added to scores, −infinity for keys that an additive part hides.
   template <class Real>
   void fill_added(const kernels::BasicScoreTile<Real>& tile,
-                  const kernels::BasicKernelTable<Real>& table) const;
+                  const kernels::BasicScoreLoops<Real>& loops) const;
 
   std::string description() const { return parts_.description(); }
 

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "attention/kernels/kernels.h"
+#include "attention/kernels/score_loops.h"
 #include "heed/attention/statistics.h"
 
 namespace heed { inline namespace v0 { namespace detail {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "attention/kernels/kernels.h"
+#include "attention/kernels/score_loops.h"
 #include "attention/masks/key_bits.h"
 #include "heed/attention/mask.h"
 #include "heed/attention/statistics.h"
@@ -137,9 +137,9 @@ class MaskPart {
   // Adds the part's numbers to `tile`, −infinity for hidden keys: a part that adds hides keys here
   // and not in hide().
   virtual void add(const ScoreShape& /*shape*/, const BasicScoreTile<float>& /*tile*/,
-                   const kernels::BasicKernelTable<float>& /*table*/) const {}
+                   const kernels::BasicScoreLoops<float>& /*loops*/) const {}
   virtual void add(const ScoreShape& /*shape*/, const BasicScoreTile<double>& /*tile*/,
-                   const kernels::BasicKernelTable<double>& /*table*/) const {}
+                   const kernels::BasicScoreLoops<double>& /*loops*/) const {}
 };
 
 class IrregularPart : public MaskPart {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "attention/kernels/kernels.h"
+#include "attention/kernels/score_loops.h"
 #include "heed/attention/mask.h"
 #include "heed/core/error.h"
 

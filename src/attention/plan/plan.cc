@@ -1,33 +1,25 @@
 #include "attention/plan/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-
-#include "attention/kernels/target.h"
-#include "heed/core/parallel.h"
+#include <utility>
 
 namespace heed { inline namespace v0 {
 
 template <class Real>
-Plan<Real> make_plan(const Request<Real>& request, Pass pass) {
-  const std::array<const Backend<Real>*, 2> backends{&fused_backend<Real>(kernels_in_use()),
-                                                     &reference_backend<Real>()};
-  Plan<Real> plan;
-  for (const Backend<Real>* backend : backends) {
-    std::string refusal = backend->refusal(request);
-    if (refusal.empty()) {
-      plan.backend = backend;
-      plan.schedule = backend->schedule(request, pass, num_threads());
-      break;
+PreparedPass<Real> prepare(const Request<Real>& request, Pass pass, std::string* refusals) {
+  for (const auto backend : {prepare_fused<Real>, prepare_reference<Real>}) {
+    Preparation<Real> preparation = backend(request, pass);
+    if (preparation.prepared != nullptr) return std::move(preparation.prepared);
+    if (refusals != nullptr) {
+      *refusals += (refusals->empty() ? "" : "; ") + preparation.refusal;
     }
-    plan.reason = std::move(refusal);
   }
-  return plan;
+  return nullptr;  // not reached: the reference computes every request
 }
 
 template <class Real>
-Plan<Real> plan_together(std::span<const Request<Real>* const> requests, Pass pass) {
+PreparedPass<Real> prepare_together(std::span<const Request<Real>* const> requests, Pass pass) {
   const auto irregular =
       std::find_if(requests.begin(), requests.end(),
                    [](const Request<Real>* request) { return !request->mask.is_structural(); });
@@ -37,14 +29,11 @@ Plan<Real> plan_together(std::span<const Request<Real>* const> requests, Pass pa
     largest.shape.q_len = std::max(largest.shape.q_len, request->shape.q_len);
   }
   largest.shape.batch = static_cast<std::int64_t>(requests.size());
-  largest.shapes.batch = largest.shape.batch;
-  largest.shapes.q_len = largest.shape.q_len;
-  largest.shapes.kv_len = largest.shape.kv_len;
-  return make_plan(largest, pass);
+  return prepare(largest, pass);
 }
 
-template Plan<float> plan_together(std::span<const Request<float>* const>, Pass);
-template Plan<float> make_plan(const Request<float>&, Pass);
-template Plan<double> make_plan(const Request<double>&, Pass);
+template PreparedPass<float> prepare_together(std::span<const Request<float>* const>, Pass);
+template PreparedPass<float> prepare(const Request<float>&, Pass, std::string*);
+template PreparedPass<double> prepare(const Request<double>&, Pass, std::string*);
 
 }}  // namespace heed::v0

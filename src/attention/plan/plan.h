@@ -1,28 +1,27 @@
-// Plans: the backend and the schedule of a request. They are decided here and nowhere else.
+// Plans: the choice of a backend for a request. It is made here and nowhere else.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 
-#include "attention/plan/backend.h"
+#include "attention/plan/prepared.h"
 
 namespace heed { inline namespace v0 {
 
 template <class Real>
-struct Plan {
-  const Backend<Real>* backend = nullptr;
-  engine::Schedule<Real> schedule;
-  std::string reason;  // why earlier backends refuse the request; empty for the first
-};
+using PreparedPass = std::unique_ptr<const Prepared<Real>>;
 
-// The plan of a checked request.
+// Prepares a checked request: the first backend does that does not refuse it. If `refusals` is not
+// null, it gets the reasons of those that did.
 template <class Real>
-Plan<Real> make_plan(const Request<Real>& request, Pass pass);
+PreparedPass<Real> prepare(const Request<Real>& request, Pass pass,
+                           std::string* refusals = nullptr);
 
-// The plan of one or more requests with the same options that are computed together, such as packed
-// sequences or the sequences of a cache. It is made for the largest numbers of queries and keys
-// among them, and for all their masks.
+// Prepares one or more requests with the same options that are computed together, such as packed
+// sequences or the sequences of a cache: for the largest numbers of queries and keys among them,
+// and for all their masks.
 template <class Real>
-Plan<Real> plan_together(std::span<const Request<Real>* const> requests, Pass pass);
+PreparedPass<Real> prepare_together(std::span<const Request<Real>* const> requests, Pass pass);
 
 }}  // namespace heed::v0

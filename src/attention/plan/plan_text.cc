@@ -75,20 +75,6 @@ std::string positions_text(const QueryOffset& offset) {
 }
 
 template <class Real>
-std::string request_text(const Request<Real>& request) {
-  const AttentionShapes& s = request.shapes;
-  return fmt::format(
-      "attention   query [{}, {}, {}, {}], key [{}, {}, {}, {}], value [{}, {}, {}, {}], {}\n"
-      "{}"
-      "mask        {}\n"
-      "scores      {}\n",
-      s.batch, s.num_heads, s.q_len, s.head_dim, s.batch, s.num_kv_heads, s.kv_len, s.head_dim,
-      s.batch, s.num_kv_heads, s.kv_len, s.value_dim, types_text(s),
-      positions_text(request.shape.query_offset), request.mask.description(),
-      request.terms.description());
-}
-
-template <class Real>
 std::string division_text(const engine::Schedule<Real>& schedule) {
   if (schedule.key_chunks == 1) return "the query's rows";
   return fmt::format("the keys, {} at a time: there are too few rows", kernels::kChunkKeys);
@@ -97,26 +83,34 @@ std::string division_text(const engine::Schedule<Real>& schedule) {
 }  // namespace
 
 template <class Real>
-std::string to_text(const Request<Real>& request, const Plan<Real>& plan,
-                    const Workspaces& workspaces) {
-  const engine::Schedule<Real>& schedule = plan.schedule;
-  std::string text = request_text(request);
-  if (schedule.table == nullptr) {
-    return text + fmt::format("kernel      reference, plain loops: {}\n", plan.reason);
-  }
-  text += fmt::format("kernel      {}\n", kernel_text(schedule));
+std::string request_text(const Request<Real>& request) {
+  const AttentionShapes& s = request.shape;
+  return fmt::format(
+      "attention   query [{}, {}, {}, {}], key [{}, {}, {}, {}], value [{}, {}, {}, {}], {}\n"
+      "{}"
+      "mask        {}\n"
+      "scores      {}\n",
+      s.batch, s.num_heads, s.q_len, s.head_dim, s.batch, s.num_kv_heads, s.kv_len, s.head_dim,
+      s.batch, s.num_kv_heads, s.kv_len, s.value_dim, types_text(s),
+      positions_text(request.scores().query_offset), request.mask.description(),
+      request.terms.description());
+}
+
+template <class Real>
+std::string fused_text(const Request<Real>& request, const engine::Schedule<Real>& schedule) {
+  std::string text = fmt::format("kernel      {}\n", kernel_text(schedule));
   text += fmt::format("products    {}\n", products_text(schedule));
   text += fmt::format("keys        tiles of {}, a new start every {}\n", kernels::kTileKeys,
                       kernels::kChunkKeys);
   text += fmt::format("tiles       {}\n", tiles_text(count_tiles(request, schedule)));
-  text += fmt::format("staging     {}\n", staging_text(request.shapes, schedule));
+  text += fmt::format("staging     {}\n", staging_text(request.shape, schedule));
   text += fmt::format("threads     {}, dividing {}\n", schedule.workers, division_text(schedule));
-  text += fmt::format("workspace   {} bytes; backward {}, weights {}\n", workspaces.forward,
-                      workspaces.backward, workspaces.weights);
   return text;
 }
 
-template std::string to_text(const Request<float>&, const Plan<float>&, const Workspaces&);
-template std::string to_text(const Request<double>&, const Plan<double>&, const Workspaces&);
+template std::string request_text(const Request<float>&);
+template std::string request_text(const Request<double>&);
+template std::string fused_text(const Request<float>&, const engine::Schedule<float>&);
+template std::string fused_text(const Request<double>&, const engine::Schedule<double>&);
 
 }}  // namespace heed::v0

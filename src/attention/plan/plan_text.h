@@ -1,23 +1,19 @@
-// A plan as text.
+// Requests and schedules as lines of text.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
-#include "attention/plan/plan.h"
+#include "attention/engine/schedule.h"
+#include "attention/request/request.h"
 
 namespace heed { inline namespace v0 {
 
-// The bytes of memory that the passes need.
-struct Workspaces {
-  std::size_t forward;
-  std::size_t backward;
-  std::size_t weights;
-};
-
-// The request and its plan in a few lines, with reasons.
+// The shapes, types, mask and terms of a request.
 template <class Real>
-std::string to_text(const Request<Real>& request, const Plan<Real>& plan,
-                    const Workspaces& workspaces);
+std::string request_text(const Request<Real>& request);
+
+// The kernels and the division of the work, with reasons.
+template <class Real>
+std::string fused_text(const Request<Real>& request, const engine::Schedule<Real>& schedule);
 
 }}  // namespace heed::v0

@@ -28,7 +28,7 @@ class PanelTiles {
                 panel.first_query + row / group * panel.query_step);
     }
     const std::int64_t total = tiles_before(request_.shape.kv_len);
-    TileCounts counts{.total = total, .skipped = total, .mixed = 0};
+    TileCounts counts{.total = total, .skipped = total};
     for (const engine::TileRun& run : rows_.find()) {
       const std::int64_t begin = run.begin / kernels::kTileKeys;
       const std::int64_t end = tiles_before(run.end);
@@ -58,7 +58,9 @@ class PanelTiles {
 
 template <class Real>
 TileCounts count_tiles(const Request<Real>& request, const engine::Schedule<Real>& schedule) {
-  TileCounts counts;
+  TileCounts counts{.rows = schedule.panel_rows,
+                    .keys = kernels::kTileKeys,
+                    .rows_together = schedule.panel_rows * std::int64_t{schedule.panels_per_block}};
   PanelTiles<Real> panels(request);
   const std::int64_t counted = engine::different_heads(request, request.num_kv_heads());
   const std::int64_t factor = counted == 0 ? 0 : request.num_kv_heads() / counted;

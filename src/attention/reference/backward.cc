@@ -30,7 +30,7 @@ class Backward {
                    zeros_like(problem.key), zeros_like(problem.value)} {}
 
   Gradients<Real> run() && {
-    const ScoreShape& shape = problem_.shape;
+    const ScoreShape& shape = problem_.scores();
     for (at_.batch = batches_.begin; at_.batch < batches_.end; ++at_.batch)
       for (at_.head = 0; at_.head < shape.num_heads; ++at_.head)
         for (at_.q = 0; at_.q < shape.q_len; ++at_.q) add_query();
@@ -112,7 +112,7 @@ class Backward {
   // Gives the term the gradient as a tile of one score.
   void read_gradient(const ScoreTerm<Real>& term, Real grad_masked,
                      const detail::ScoreIndex& at) const {
-    const ScorePosition position = detail::position(problem_.shape, at);
+    const ScorePosition position = detail::position(problem_.scores(), at);
     Real score = 0;
     term.read_gradient({.scores = &score,
                         .width = 1,

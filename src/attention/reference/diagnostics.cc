@@ -89,7 +89,7 @@ AttentionDiagnostics diagnose(const Problem<Real>& problem, const DiagnosticsOpt
       result.weights[k] = result.seen[k] ? static_cast<double>(row.weights[k]) : 0.0;
     }
   };
-  return diagnose_rows(problem.shape, lengths, weights_of);
+  return diagnose_rows(problem.scores(), lengths, weights_of);
 }
 
 template AttentionDiagnostics diagnose(const Problem<float>&, const DiagnosticsOptions&);
@@ -100,7 +100,7 @@ AttentionDiagnostics attention_diagnostics(FloatView query, FloatView key,
                                            const DiagnosticsOptions& diagnostics) {
   constexpr const char* kFunction = "attention_diagnostics";
   const auto problem = check_weights(kFunction, query, key, options);
-  check_lengths(kFunction, diagnostics, problem.shape);
+  check_lengths(kFunction, diagnostics, problem.scores());
   return diagnose(problem, diagnostics);
 }
 
@@ -109,7 +109,7 @@ AttentionDiagnostics attention_diagnostics(DoubleView query, DoubleView key,
                                            const DiagnosticsOptions& diagnostics) {
   constexpr const char* kFunction = "attention_diagnostics";
   const auto problem = check_weights(kFunction, query, key, options);
-  check_lengths(kFunction, diagnostics, problem.shape);
+  check_lengths(kFunction, diagnostics, problem.scores());
   return diagnose(problem, diagnostics);
 }
 

@@ -24,7 +24,7 @@ Tensor<Real> attend(TensorView<const Real> query, TensorView<const Real> key,
   BasicAttentionOptions<Real> plain;
   plain.scale = options.scale;
   const auto problem = check_attention("flex_attention", query, key, value, plain);
-  const ScoreShape& shape = problem.shape;
+  const ScoreShape& shape = problem.scores();
   Tensor<Real> matrix({shape.batch, shape.num_heads, shape.q_len, shape.kv_len});
   const auto row_of = [&](std::int64_t batch, std::int64_t head, std::int64_t q) {
     const std::int64_t index = (batch * shape.num_heads + head) * shape.q_len + q;

@@ -67,7 +67,7 @@ void weighted_sum_of_values(const Row<Real>& row, const Problem<Real>& problem, 
 
 template <class Real>
 Result<Real> forward(const Problem<Real>& problem, RowRange batches, Keep keep) {
-  ScoreShape shape = problem.shape;
+  ScoreShape shape = problem.scores();
   shape.batch = batches.end - batches.begin;
   Result<Real> result;
   result.out = Tensor<Real>({shape.batch, shape.num_heads, shape.q_len, problem.value_dim()});

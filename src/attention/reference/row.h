@@ -101,7 +101,7 @@ class Row {
 
  private:
   ScorePosition position_of(std::int64_t k) const {
-    return detail::position(problem_.shape, at(k));
+    return detail::position(problem_.scores(), at(k));
   }
   // Computes scale · query for terms that read it.
   void scale_query() {

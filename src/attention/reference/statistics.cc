@@ -96,7 +96,7 @@ Tensor<Real> weights_of_rows(const Problem<Real>& problem, std::span<const Atten
 
 template <class Real>
 BasicAttentionStatistics<Real> statistics_of(const Problem<Real>& problem, std::int64_t top_k) {
-  const ScoreShape& shape = problem.shape;
+  const ScoreShape& shape = problem.scores();
   auto result = make_statistics<Real>(shape, top_k);
   Row<Real> row(problem);
   std::int64_t row_index = 0;
@@ -127,7 +127,7 @@ Tensor<Real> weights(TensorView<const Real> query, TensorView<const Real> key,
                      const BasicAttentionOptions<Real>& options) {
   constexpr const char* kFunction = "attention_weights";
   const auto problem = check_weights(kFunction, query, key, options);
-  check_rows(kFunction, rows, problem.shape);
+  check_rows(kFunction, rows, problem.scores());
   return weights_of_rows(problem, rows);
 }
 

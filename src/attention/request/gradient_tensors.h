@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 {
 template <class Real>
 void aim_at_options(const Request<Real>& request, OptionGradients<Real>& gradients,
                     GradientTargets<Real>& targets) {
-  const ScoreShape& shape = request.shape;
+  const ScoreShape& shape = request.scores();
   for (const auto& term : request.terms) {
     targets.per_head.push_back(nullptr);
     if (term->gradient() == nullptr) continue;

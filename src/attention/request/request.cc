@@ -139,19 +139,18 @@ Request<Real> check_request(const char* function, const AttentionShapes& shapes,
                             const BasicAttentionOptions<Real>& options) {
   check_lengths(function, shapes);
   check_numbers(function, options);
-  const ScoreShape shape{shapes.batch, shapes.num_heads, shapes.q_len, shapes.kv_len,
-                         first_position(shapes, options)};
-  check_count(function, shape);
-  if (options.sinks) check_tensor(function, "sinks", *options.sinks, Shape{shape.num_heads});
+  const ScoreShape scores{shapes.batch, shapes.num_heads, shapes.q_len, shapes.kv_len,
+                          first_position(shapes, options)};
+  check_count(function, scores);
+  if (options.sinks) check_tensor(function, "sinks", *options.sinks, Shape{shapes.num_heads});
   return {
-      .shapes = shapes,
-      .shape = shape,
+      .shape = shapes,
       // Without heads, key heads are not used, and the ratio does not matter.
       .heads_per_kv_head = shapes.num_heads == 0 ? 1 : shapes.num_heads / shapes.num_kv_heads,
       .scale = options.scale.value_or(default_scale<Real>(shapes.head_dim)),
-      .terms = Terms<Real>({function, shapes, shape, options}),
+      .terms = Terms<Real>({function, shapes, scores, options}),
       .sinks = options.sinks,
-      .mask = bind(function, options.mask, shape),
+      .mask = bind(function, options.mask, scores),
       .dropout = DropoutMask(options.dropout),
       .precision = options.precision,
   };

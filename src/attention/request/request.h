@@ -22,8 +22,7 @@ namespace heed { inline namespace v0 {
 // The checked arguments of a call of attention, without its tensors.
 template <class Real>
 struct Request {
-  AttentionShapes shapes;
-  ScoreShape shape;  // with the position of query 0
+  AttentionShapes shape;
   std::int64_t heads_per_kv_head;
   Real scale;
   Terms<Real> terms;                            // what is done to scores
@@ -40,8 +39,10 @@ struct Request {
   std::optional<ScorePart> part = std::nullopt;
 
   std::int64_t kv_head(std::int64_t head) const { return head / heads_per_kv_head; }
-  std::int64_t head_dim() const { return shapes.head_dim; }
-  std::int64_t value_dim() const { return shapes.value_dim; }
+  // The shape of the scores, with the positions of the queries.
+  const ScoreShape& scores() const { return mask.shape(); }
+  std::int64_t head_dim() const { return shape.head_dim; }
+  std::int64_t value_dim() const { return shape.value_dim; }
   // The queries, heads and keys to compute: their number, and the place of each among all.
   std::int64_t num_queries() const { return part ? part->num_queries : shape.q_len; }
   std::int64_t query(std::int64_t i) const { return part ? part->query(i) : i; }

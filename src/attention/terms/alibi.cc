@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
 #include "core/check_tensor.h"
 
@@ -26,12 +25,12 @@ class Alibi final : public FormulaTerm<Alibi<Real>, Real> {
   }
 
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
-                const kernels::BasicKernelTable<Real>& table) const override {
+                const kernels::BasicScoreLoops<Real>& loops) const override {
     alignas(64) std::array<Real, kernels::kMaxPanelWidth> slopes;
     for (std::int32_t r = 0; r < tile.width; ++r) {
       slopes[static_cast<std::size_t>(r)] = slopes_(tile.heads[r]);
     }
-    table.add_alibi(tile, slopes.data());
+    loops.add_alibi(tile, slopes.data());
   }
 
   // The gradient of a slope is −Σ grad_score · distance over its head.
@@ -45,9 +44,9 @@ class Alibi final : public FormulaTerm<Alibi<Real>, Real> {
   std::int64_t sums_per_head() const override { return 1; }
   void add_gradient(const kernels::BasicScoreTile<Real>& tile, const Real* grad_scores,
                     const TermSums<Real>& sums,
-                    const kernels::BasicKernelTable<Real>& table) const override {
+                    const kernels::BasicScoreLoops<Real>& loops) const override {
     alignas(64) std::array<Real, kernels::kMaxPanelWidth> distances{};
-    table.backward->sum_distances(tile, grad_scores, distances.data());
+    loops.gradients->sum_distances(tile, grad_scores, distances.data());
     for (std::int32_t r = 0; r < tile.num_rows; ++r) {
       *sums.of_head(tile.heads[r], 1) -= double{distances[static_cast<std::size_t>(r)]};
     }

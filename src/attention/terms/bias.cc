@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
 #include "heed/core/error.h"
 
@@ -28,7 +27,7 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
   }
 
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
-                const kernels::BasicKernelTable<Real>& table) const override {
+                const kernels::BasicScoreLoops<Real>& loops) const override {
     std::array<const Real*, kernels::kMaxPanelWidth> rows;
     const std::int64_t offset = query_offset_[tile.batch];
     for (std::int32_t r = 0; r < tile.width; ++r) {
@@ -36,7 +35,7 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
           bias_.data() + tile.batch * bias_.stride(0) + tile.heads[r] * bias_.stride(1) +
           (tile.q_idx[r] - offset) * bias_.stride(2) + tile.first_key * bias_.stride(3);
     }
-    table.add_rows(tile, {rows.data(), bias_.stride(3)});
+    loops.add_rows(tile, {rows.data(), bias_.stride(3)});
   }
 
   // The gradient of the bias is that of the scores, summed over the dimensions that were broadcast.
@@ -56,7 +55,7 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
   }
   void add_gradient(const kernels::BasicScoreTile<Real>& tile, const Real* grad_scores,
                     const TermSums<Real>& sums,
-                    const kernels::BasicKernelTable<Real>& table) const override {
+                    const kernels::BasicScoreLoops<Real>& loops) const override {
     const CellSums<Real>& cells = sums.cells;
     std::array<Real*, kernels::kMaxPanelWidth> rows;
     const std::int64_t offset = query_offset_[tile.batch];
@@ -66,7 +65,7 @@ class Bias final : public FormulaTerm<Bias<Real>, Real> {
           (tile.q_idx[r] - offset - cells.first_query) * cells.query_stride +
           tile.first_key * cells.key_stride;
     }
-    table.backward->add_to_rows(tile, grad_scores, {rows.data(), cells.key_stride});
+    loops.gradients->add_to_rows(tile, grad_scores, {rows.data(), cells.key_stride});
   }
 
  private:

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attention/kernels/kernels.h"
+#include "attention/kernels/score_loops.h"
 #include "heed/attention/relative_position.h"
 
 namespace heed { inline namespace v0 {

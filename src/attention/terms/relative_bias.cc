@@ -8,7 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
 #include "core/check_tensor.h"
 
@@ -53,16 +52,16 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
   }
 
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
-                const kernels::BasicKernelTable<Real>& table) const override {
+                const kernels::BasicScoreLoops<Real>& loops) const override {
     if (are_neighbours(tile)) {
-      table.add_diagonals(tile, element(tile, 0, tile.num_rows - 1), group_);
+      loops.add_diagonals(tile, element(tile, 0, tile.num_rows - 1), group_);
       return;
     }
     std::array<const Real*, kernels::kMaxPanelWidth> rows;
     for (std::int32_t r = 0; r < tile.width; ++r) {
       rows[static_cast<std::size_t>(r)] = element(tile, r, r);
     }
-    table.add_rows(tile, {rows.data(), -group_});
+    loops.add_rows(tile, {rows.data(), -group_});
   }
 
   // The gradient of an entry is the sum of the gradients of the scores that use it.
@@ -76,9 +75,9 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
   std::int64_t sums_per_head() const override { return bias_.table.extent(1); }
   void add_gradient(const kernels::BasicScoreTile<Real>& tile, const Real* grad_scores,
                     const TermSums<Real>& sums,
-                    const kernels::BasicKernelTable<Real>& table) const override {
+                    const kernels::BasicScoreLoops<Real>& loops) const override {
     if (group_ <= kMostSummed && are_neighbours(tile)) {
-      return add_diagonal_sums(tile, grad_scores, sums, table);
+      return add_diagonal_sums(tile, grad_scores, sums, loops);
     }
     for (std::int32_t r = 0; r < tile.num_rows; ++r) {
       double* head = sums.of_head(tile.heads[r], sums_per_head());
@@ -149,11 +148,11 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
 
   void add_diagonal_sums(const kernels::BasicScoreTile<Real>& tile, const Real* grad_scores,
                          const TermSums<Real>& sums,
-                         const kernels::BasicKernelTable<Real>& table) const {
+                         const kernels::BasicScoreLoops<Real>& loops) const {
     alignas(64) std::array<Real, kernels::kTileKeys * kMostSummed + kernels::kMaxPanelWidth> found;
     const std::int32_t keys = tile.end - tile.begin;
     std::fill_n(found.begin(), keys * group_ + tile.width, Real{0});
-    table.backward->sum_diagonals(tile, grad_scores, group_, found.data());
+    loops.gradients->sum_diagonals(tile, grad_scores, group_, found.data());
     const std::int64_t first = index_of(tile, 0, tile.num_rows - 1) - (tile.end - 1);
     const std::int64_t first_head = tile.heads[0] / group_ * group_;
     double* const heads = sums.of_head(first_head, sums_per_head());

@@ -10,7 +10,6 @@
 #include <memory>
 #include <utility>
 
-#include "attention/kernels/panel/backward.h"
 #include "attention/terms/distance_entries.h"
 #include "attention/terms/terms.h"
 #include "core/check_tensor.h"
@@ -25,7 +24,7 @@ template <class Real>
 class VectorTable {
  public:
   using Tile = kernels::BasicScoreTile<Real>;
-  using Kernels = kernels::BasicKernelTable<Real>;
+  using Loops = kernels::BasicScoreLoops<Real>;
 
   VectorTable(TensorView<const Real> table, const RelativeBuckets& buckets,
               const ScoreShape& scores)
@@ -98,25 +97,23 @@ class VectorTable {
   using EntryRows = std::array<Real, CloseRows::kMostDistances * kernels::kMaxPanelWidth>;
 
   // products[n][r] = Σ_d vector of entry n · of[d][r]
-  void multiply(const Part& part, const Real* of, const Kernels& kernels,
-                EntryRows& products) const {
+  void multiply(const Part& part, const Real* of, const Loops& loops, EntryRows& products) const {
     const std::int32_t width = part.tile.width;
     std::fill_n(products.begin(), part.entries.count() * width, Real{0});
     part.for_each_run(dim(), [&](std::int64_t first, const kernels::BasicMatrix<Real>& vectors) {
-      kernels.multiply_rows(vectors, of, width, products.data() + first * width);
+      loops.multiply_rows(vectors, of, width, products.data() + first * width);
     });
   }
 
   // out[d][r] += Σ_j numbers[j][r] · (vector of score j, r)[d]
-  void add_weighted(const Tile& tile, const Real* numbers, const Kernels& kernels,
-                    Real* out) const {
+  void add_weighted(const Tile& tile, const Real* numbers, const Loops& loops, Real* out) const {
     alignas(64) EntryRows sums;
     for_each_part(tile, [&](const Part& part) {
-      sum(part, numbers, kernels, sums);
+      sum(part, numbers, loops, sums);
       part.for_each_run(dim(), [&](std::int64_t first, kernels::BasicMatrix<Real> vectors) {
         std::swap(vectors.rows, vectors.columns);
         std::swap(vectors.row_stride, vectors.column_stride);
-        kernels.multiply_rows(vectors, sums.data() + first * tile.width, tile.width, out);
+        loops.multiply_rows(vectors, sums.data() + first * tile.width, tile.width, out);
       });
     });
   }
@@ -124,23 +121,23 @@ class VectorTable {
   // Adds Σ numbers[j][r] · of[d][r], over the scores (j, r) that use a vector, to the gradient of
   // its element d, for each vector; `of` is [dim][width].
   void add_gradients(const Tile& tile, const Real* numbers, const Real* of,
-                     const TermSums<Real>& gradients, const Kernels& kernels) const {
+                     const TermSums<Real>& gradients, const Loops& loops) const {
     alignas(64) EntryRows sums;
     for_each_part(tile, [&](const Part& part) {
-      sum(part, numbers, kernels, sums);
+      sum(part, numbers, loops, sums);
       double* const head = gradients.of_head(tile.heads[part.close.first()], size());
       for (std::int64_t n = 0; n < part.entries.count(); ++n) {
         add_products(sums.data() + n * tile.width, of, tile.width, head + part.entries[n] * dim(),
-                     kernels);
+                     loops);
       }
     });
   }
 
  private:
   // sums[n][r] = Σ_j numbers[j][r] over the keys j that use entry n; 0 for rows of other parts.
-  static void sum(const Part& part, const Real* numbers, const Kernels& kernels, EntryRows& sums) {
+  static void sum(const Part& part, const Real* numbers, const Loops& loops, EntryRows& sums) {
     std::fill_n(sums.begin(), part.entries.count() * part.tile.width, Real{0});
-    if (part.is_uniform()) return kernels.sum_keys(part.tile, numbers, sums.data());
+    if (part.is_uniform()) return loops.sum_keys(part.tile, numbers, sums.data());
     part.for_each_score([&](std::int64_t score, std::int64_t row) {
       sums[static_cast<std::size_t>(row)] += numbers[score];
     });
@@ -148,12 +145,12 @@ class VectorTable {
 
   // gradient[d] += Σ_r numbers[r] · of[d][r]
   void add_products(const Real* numbers, const Real* of, std::int32_t width, double* gradient,
-                    const Kernels& kernels) const {
+                    const Loops& loops) const {
     constexpr std::int64_t kPiece = 256;
     std::array<Real, kPiece> products;
     for (std::int64_t first = 0; first < dim(); first += kPiece) {
       const std::int64_t count = std::min(kPiece, dim() - first);
-      kernels.backward->dot_rows(numbers, of + first * width, count, width, products.data());
+      loops.gradients->dot_rows(numbers, of + first * width, count, width, products.data());
       for (std::int64_t d = 0; d < count; ++d) {
         gradient[first + d] += double{products[static_cast<std::size_t>(d)]};
       }
@@ -178,7 +175,7 @@ class RelativeKeys final : public FormulaTerm<RelativeKeys<Real>, Real> {
  public:
   using Table = VectorTable<Real>;
   using Tile = typename Table::Tile;
-  using Kernels = typename Table::Kernels;
+  using Loops = typename Table::Loops;
 
   explicit RelativeKeys(Table table) : table_(std::move(table)) {}
 
@@ -194,11 +191,11 @@ class RelativeKeys final : public FormulaTerm<RelativeKeys<Real>, Real> {
     return score + Score(product);
   }
 
-  void apply_to(const Tile& tile, const Kernels& kernels) const override {
+  void apply_to(const Tile& tile, const Loops& loops) const override {
     alignas(64) typename Table::EntryRows products;
     table_.for_each_part(tile, [&](const typename Table::Part& part) {
-      table_.multiply(part, tile.query, kernels, products);
-      if (part.is_uniform()) return kernels.add_diagonals(tile, products.data(), 0);
+      table_.multiply(part, tile.query, loops, products);
+      if (part.is_uniform()) return loops.add_diagonals(tile, products.data(), 0);
       part.for_each_score([&](std::int64_t score, std::int64_t row) {
         tile.scores[score] += products[static_cast<std::size_t>(row)];
       });
@@ -215,8 +212,8 @@ class RelativeKeys final : public FormulaTerm<RelativeKeys<Real>, Real> {
   }
   std::int64_t sums_per_head() const override { return table_.size(); }
   void add_gradient(const Tile& tile, const Real* grad_scores, const TermSums<Real>& sums,
-                    const Kernels& kernels) const override {
-    table_.add_gradients(tile, grad_scores, tile.query, sums, kernels);
+                    const Loops& loops) const override {
+    table_.add_gradients(tile, grad_scores, tile.query, sums, loops);
   }
 
   bool reads_query() const override { return true; }
@@ -225,8 +222,8 @@ class RelativeKeys final : public FormulaTerm<RelativeKeys<Real>, Real> {
     for (std::int64_t d = 0; d < table_.dim(); ++d) gradient[d] += grad_score * vector[d];
   }
   void add_query_gradient(const Tile& tile, const Real* grad_scores, Real* gradient,
-                          const Kernels& kernels) const override {
-    table_.add_weighted(tile, grad_scores, kernels, gradient);
+                          const Loops& loops) const override {
+    table_.add_weighted(tile, grad_scores, loops, gradient);
   }
 
  private:
@@ -238,7 +235,7 @@ class RelativeValues final : public FormulaTerm<RelativeValues<Real>, Real> {
  public:
   using Table = VectorTable<Real>;
   using Tile = typename Table::Tile;
-  using Kernels = typename Table::Kernels;
+  using Loops = typename Table::Loops;
 
   explicit RelativeValues(Table table) : table_(std::move(table)) {}
 
@@ -251,12 +248,12 @@ class RelativeValues final : public FormulaTerm<RelativeValues<Real>, Real> {
   Score of(Score score, const ScoreAt<Real>&) const {
     return score;
   }
-  void apply_to(const Tile&, const Kernels&) const override {}
+  void apply_to(const Tile&, const Loops&) const override {}
 
   bool adds_to_values() const override { return true; }
   const Real* added_value(const detail::ScoreIndex& at) const override { return table_.vector(at); }
-  void add_to_out(const Tile& weights, Real* out, const Kernels& kernels) const override {
-    table_.add_weighted(weights, weights.scores, kernels, out);
+  void add_to_out(const Tile& weights, Real* out, const Loops& loops) const override {
+    table_.add_weighted(weights, weights.scores, loops, out);
   }
 
   typename ScoreTerm<Real>::Gradient gradient() const override {
@@ -270,12 +267,12 @@ class RelativeValues final : public FormulaTerm<RelativeValues<Real>, Real> {
     for (std::int64_t d = 0; d < table_.dim(); ++d) sums[d] += weight * grad_out[d];
   }
   void add_value_gradients(const Tile& weights, const Real* grad_out, Real* grad_scores,
-                           const TermSums<Real>& sums, const Kernels& kernels) const override {
+                           const TermSums<Real>& sums, const Loops& loops) const override {
     alignas(64) typename Table::EntryRows rows;
     table_.for_each_part(weights, [&](const typename Table::Part& part) {
-      table_.multiply(part, grad_out, kernels, rows);
+      table_.multiply(part, grad_out, loops, rows);
       if (part.is_uniform()) {
-        kernels.backward->add_scaled(weights, rows.data(), grad_scores);
+        loops.gradients->add_scaled(weights, rows.data(), grad_scores);
       } else {
         part.for_each_score([&](std::int64_t score, std::int64_t row) {
           const Real weight = weights.scores[score];
@@ -283,7 +280,7 @@ class RelativeValues final : public FormulaTerm<RelativeValues<Real>, Real> {
         });
       }
     });
-    table_.add_gradients(weights, weights.scores, grad_out, sums, kernels);
+    table_.add_gradients(weights, weights.scores, grad_out, sums, loops);
   }
 
  private:

@@ -31,7 +31,7 @@ class ModifiedScore final : public FormulaTerm<ModifiedScore<Real>, Real> {
   }
 
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
-                const kernels::BasicKernelTable<Real>&) const override {
+                const kernels::BasicScoreLoops<Real>&) const override {
     function_.apply_to(tile);
   }
   bool has_derivative() const override { return true; }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "attention/kernels/kernels.h"
+#include "attention/kernels/score_loops.h"
 #include "attention/masks/mask_part.h"
 #include "heed/attention/backward.h"
 #include "heed/core/dual.h"
@@ -62,7 +62,7 @@ class ScoreTerm {
   // Applies the term to a tile of scores, which has the queries of its rows. If the tile has
   // derivatives, multiplies them by that of the term.
   virtual void apply_to(const kernels::BasicScoreTile<Real>& tile,
-                        const kernels::BasicKernelTable<Real>& table) const = 0;
+                        const kernels::BasicScoreLoops<Real>& loops) const = 0;
 
   // True if that derivative may be anything but 1. Such terms come before terms with a gradient, so
   // that the gradient of what the latter add is the gradient of the final score.
@@ -76,7 +76,7 @@ class ScoreTerm {
   // Does so for a tile: out[d][r] += Σ weight · added, [value_dim][width]. Weights are those after
   // dropout, and 0 where a row does not see a key.
   virtual void add_to_out(const kernels::BasicScoreTile<Real>& /*weights*/, Real* /*out*/,
-                          const kernels::BasicKernelTable<Real>& /*table*/) const {}
+                          const kernels::BasicScoreLoops<Real>& /*loops*/) const {}
 
   // The member of OptionGradients that receives the term's gradient, which has shape
   // gradient_shape(); null for a term without gradient.
@@ -100,7 +100,7 @@ class ScoreTerm {
   virtual std::int64_t sums_per_head() const { return 0; }
   virtual void add_gradient(const kernels::BasicScoreTile<Real>& /*tile*/,
                             const Real* /*grad_scores*/, const TermSums<Real>& /*sums*/,
-                            const kernels::BasicKernelTable<Real>& /*table*/) const {}
+                            const kernels::BasicScoreLoops<Real>& /*loops*/) const {}
 
   // add_value_gradient() for a tile of weights after dropout, for a term that adds to values:
   // grad_scores[j][r] += weight · (added · grad_out), and the term's gradient. grad_out is
@@ -108,7 +108,7 @@ class ScoreTerm {
   virtual void add_value_gradients(const kernels::BasicScoreTile<Real>& /*weights*/,
                                    const Real* /*grad_out*/, Real* /*grad_scores*/,
                                    const TermSums<Real>& /*sums*/,
-                                   const kernels::BasicKernelTable<Real>& /*table*/) const {}
+                                   const kernels::BasicScoreLoops<Real>& /*loops*/) const {}
 
   // True if a user's function reads the gradients of the scores that it returned; read_gradient()
   // gives it a tile of them, [key][width], 0 where a row does not see a key. Later terms have
@@ -129,7 +129,7 @@ class ScoreTerm {
   // Does so for a tile, to the gradients of its rows, [head_dim][width].
   virtual void add_query_gradient(const kernels::BasicScoreTile<Real>& /*tile*/,
                                   const Real* /*grad_scores*/, Real* /*gradient*/,
-                                  const kernels::BasicKernelTable<Real>& /*table*/) const {}
+                                  const kernels::BasicScoreLoops<Real>& /*loops*/) const {}
 };
 
 // A term whose formula, Formula::of(score, at), is written once for numbers and dual numbers.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 
-#include "attention/kernels/panel/backward.h"
 #include "attention/terms/terms.h"
 #include "heed/core/error.h"
 
@@ -25,10 +24,10 @@ class Softcap final : public FormulaTerm<Softcap<Real>, Real> {
   }
 
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
-                const kernels::BasicKernelTable<Real>& table) const override {
-    table.cap(tile, softcap_);
+                const kernels::BasicScoreLoops<Real>& loops) const override {
+    loops.cap(tile, softcap_);
     // The softcap is the first term: it sets the derivatives instead of multiplying them.
-    if (tile.derivatives != nullptr) table.backward->start_derivatives(tile, softcap_);
+    if (tile.derivatives != nullptr) loops.gradients->start_derivatives(tile, softcap_);
   }
   bool has_derivative() const override { return true; }
 

@@ -158,17 +158,17 @@ class FusedDouble : public TargetTest {
     SCOPED_TRACE(what + " on " + table().name);
     const auto shapes = check_shapes("test", p.query.view(), p.key.view(), p.value.view());
     const auto request = check_request("test", shapes, p.options);
-    const auto& backend = fused_backend<double>(&table());
+    const auto& kernels = *table().in_double;
     AttentionOutput<double> forward{Tensor<double>(p.grad_out.shape()),
                                     Tensor<double>({shapes.batch, shapes.num_heads, shapes.q_len})};
     const auto inputs = call_of<double, double>(request, p.query, p.key, p.value);
     const ForwardCall<double> call{inputs, rows_of(forward.out.view()), forward.lse};
-    backend.forward({&call, 1}, backend.schedule(request, Pass::kForward, 2), {});
+    FusedPass<double>(kernels, request, Pass::kForward, 2).forward({&call, 1});
     GradientTensors<double> gradients(request, p.query.shape(), p.key.shape(), p.value.shape());
     const BackwardCall<double> back{inputs, rows_of(DoubleView(p.grad_out)),
                                     rows_of(DoubleView(forward.out)), forward.lse,
                                     gradients.targets()};
-    backend.backward({&back, 1}, backend.schedule(request, Pass::kBackward, 2), {});
+    FusedPass<double>(kernels, request, Pass::kBackward, 2).backward({&back, 1});
     const auto found = std::move(gradients).take();
     const auto plain = reference::attention(p.query, p.key, p.value, p.options);
     const auto plain_gradients =
@@ -223,14 +223,14 @@ TEST_P(FusedDouble, HasTheSameBitsForAnyNumberOfThreads) {
   const Problem64 p({.num_heads = 2, .num_kv_heads = 1, .q_len = 2, .kv_len = 5000}, 2);
   const auto request = check_request(
       "test", check_shapes("test", p.query.view(), p.key.view(), p.value.view()), p.options);
-  const auto& backend = fused_backend<double>(&table());
+  const auto& kernels = *table().in_double;
   std::vector<Tensor<double>> found;
   for (const int threads : {1, 2, 5}) {
     const auto& out = found.emplace_back(p.grad_out.shape());
     const ForwardCall<double> call{call_of<double, double>(request, p.query, p.key, p.value),
                                    rows_of(found.back().view()),
                                    {}};
-    backend.forward({&call, 1}, backend.schedule(request, Pass::kForward, threads), {});
+    FusedPass<double>(kernels, request, Pass::kForward, threads).forward({&call, 1});
     EXPECT_TRUE(testing_support::same_bits(out, found.front())) << threads;
   }
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attention/masks/sinks_and_window.h"
-#include "attention/plan/backend.h"
+#include "attention/plan/fused.h"
 #include "attention/request/call.h"
 #include "heed/core/parallel.h"
 #include "support/fused.h"
@@ -44,7 +44,7 @@ class FewRows : public testing_support::TargetTest {
     const ForwardCall<float> call{call_of(request, query, key, value), rows_of(result.out.view()),
                                   result.lse};
     set_num_threads(threads);
-    fused_backend<float>(&table()).forward({&call, 1}, schedule, {});
+    FusedPass<float>(table(), schedule, Pass::kForward).forward({&call, 1});
     set_num_threads(0);
     return result;
   }

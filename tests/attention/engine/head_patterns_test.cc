@@ -27,7 +27,7 @@ AttentionDiagnostics diagnose(const kernels::KernelTable& table, TensorView<cons
                               TensorView<const T> key, const AttentionOptions& options,
                               const DiagnosticsOptions& lengths) {
   const WeightJob<T> job(table, query, key, options);
-  return job.backend.diagnose(job.call, job.schedule, lengths);
+  return job.pass.diagnose(job.call, lengths);
 }
 
 // Returns all diagnostics as numbers.

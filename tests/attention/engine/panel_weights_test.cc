@@ -28,7 +28,7 @@ HEED_RUN_ON_EVERY_TARGET(PanelWeights);
 
 // Returns the weights [rows, kv_len] of the first panel of a key head for given denominators.
 Tensor<float> weights_from(const Tensor<float>& lse, const WeightJob<float>& job) {
-  const auto& schedule = job.schedule;
+  const auto& schedule = job.pass.schedule();
   const std::int64_t group = job.request.heads_per_kv_head;
   engine::Layout layout;
   const engine::WeightBlockMemory<float> parts(schedule, layout);
@@ -37,7 +37,7 @@ Tensor<float> weights_from(const Tensor<float>& lse, const WeightJob<float>& job
                                    parts.panels.at(arena.memory(), 0));
   engine::PanelRows<float>& rows = panel.panel_rows;
   engine::PanelWeights<float>& weights = panel.weights;
-  const TensorKeys<float> keys(*schedule.table, job.request.shapes, job.call.key, {});
+  const TensorKeys<float> keys(*schedule.table, job.request.shape, job.call.key, {});
   const auto scratch = parts.scratch.in(arena.memory());
   ForwardCall<float> of_rows;
   of_rows.request = &job.request;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attention/plan/backend.h"
+#include "attention/plan/fused.h"
 #include "attention/request/call.h"
 #include "heed/core/parallel.h"
 #include "support/kernel_tables.h"
@@ -33,7 +33,7 @@ class StagedTensors : public testing::TestWithParam<const kernels::KernelTable*>
     const auto schedule = engine::make_schedule(table(), request, Pass::kForward, num_threads());
     if (staged != nullptr) *staged = schedule.stages_key && schedule.stages_value;
     const ForwardCall<float> call{call_of(request, query, key, value), rows_of(out.view()), {}};
-    fused_backend<float>(&table()).forward({&call, 1}, schedule, {});
+    FusedPass<float>(table(), schedule, Pass::kForward).forward({&call, 1});
     return out;
   }
 

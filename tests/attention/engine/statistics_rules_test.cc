@@ -247,7 +247,7 @@ TEST_P(StatisticsRules, ReadsStagedViews) {
       {.num_heads = 10, .num_kv_heads = 10, .q_len = 70, .kv_len = 140, .head_dim = 64});
   const auto key = to_tensor(in.key.view().permute({0, 2, 1, 3}));
   const FloatView view = key.view().permute({0, 2, 1, 3});
-  ASSERT_TRUE(WeightJob<float>(table(), in.query, view, {}).schedule.stages_key);
+  ASSERT_TRUE(WeightJob<float>(table(), in.query, view, {}).pass.schedule().stages_key);
   EXPECT_TRUE(same_bits(statistics_of<float>(table(), in.query, view, {}).key_mass,
                         statistics_of(table(), in, {}).key_mass));
 }

@@ -13,7 +13,7 @@
 #include "attention/engine/forward.h"
 #include "attention/engine/seen_tile.h"
 #include "attention/keys/tensor_keys.h"
-#include "attention/plan/backend.h"
+#include "attention/plan/fused.h"
 #include "attention/request/call.h"
 #include "support/fused.h"
 #include "support/tensors.h"
@@ -60,7 +60,7 @@ class TilesVisited : public TargetTest {
                       AttentionOptions{.mask = mask});
     const auto schedule = engine::make_schedule(table(), request, Pass::kForward, 1);
     const RecordedKeys keys(
-        {table(), request.shapes, rows_of(FloatView(in.key)), rows_of(FloatView(in.value))});
+        {table(), request.shape, rows_of(FloatView(in.key)), rows_of(FloatView(in.value))});
     Tensor<float> out({1, in.query.extent(1), in.query.extent(2), in.value.extent(3)});
     ForwardCall<float> job;
     job.request = &request;

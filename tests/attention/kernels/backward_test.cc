@@ -209,8 +209,8 @@ TEST_P(BackwardKernels, DerivativesDistancesAndDelta) {
     place.end = tile.num_keys;
     place.q_idx = q_idx.data();
     place.derivatives = derivatives.data();
-    backward.start_derivatives(place, 3);
-    backward.sum_distances(place, scores.data(), distances.data());
+    backward.loops.start_derivatives(place, 3);
+    backward.loops.sum_distances(place, scores.data(), distances.data());
     for (std::int32_t r = 0; r < width; ++r) {
       double sum = 0;
       for (std::int32_t j = 0; j < tile.num_keys; ++j) {
@@ -220,7 +220,7 @@ TEST_P(BackwardKernels, DerivativesDistancesAndDelta) {
       }
       ASSERT_NEAR(distances(r), sum, 1000 * kTolerance) << r;
     }
-    backward.start_derivatives(place, 0);
+    backward.loops.start_derivatives(place, 0);
     EXPECT_EQ(derivatives(tile.num_keys - 1, width - 1), 1);
 
     const std::int32_t dim = in.panel().value_dim;
@@ -262,8 +262,8 @@ TEST_P(BackwardKernels, AddToRowsAndMultiply) {
       for (std::int32_t r = 0; r < width; ++r) rows(r) = &sums(r, 0);
       auto place = asked;
       place.num_rows = width - 1;
-      backward.add_to_rows(place, numbers.data(), {rows.data(), stride});
-      backward.add_to_rows(place, numbers.data(), {rows.data(), stride});
+      backward.loops.add_to_rows(place, numbers.data(), {rows.data(), stride});
+      backward.loops.add_to_rows(place, numbers.data(), {rows.data(), stride});
       for (std::int32_t r = 0; r < width; ++r) {
         for (std::int32_t j = 0; j < tile.num_keys; ++j) {
           const bool is_added = r < width - 1 && j >= asked.begin && j < asked.end;

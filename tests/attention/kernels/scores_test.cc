@@ -106,7 +106,7 @@ TEST_P(ScoreKernels, CapWithinFourUnitsInTheLastPlace) {
           scores(j, r) = given.back();
         }
       }
-      kernels.cap(scores.tile(), 1);
+      kernels.loops.cap(scores.tile(), 1);
       for (std::size_t i = 0; i < given.size(); ++i) {
         const auto at = static_cast<std::int32_t>(i);
         const Real found = scores(1 + at / scores.width(), at % scores.width());
@@ -130,7 +130,7 @@ TEST_P(ScoreKernels, CapKeepsNaNAndBoundsInfinity) {
     scores(1, 0) = kInfinityOf<Real>;
     scores(1, 1) = -kInfinityOf<Real>;
     scores(1, 2) = std::numeric_limits<Real>::quiet_NaN();
-    kernels.cap(scores.tile(), 3);
+    kernels.loops.cap(scores.tile(), 3);
     EXPECT_EQ(scores(1, 0), 3);
     EXPECT_EQ(scores(1, 1), -3);
     EXPECT_TRUE(std::isnan(scores(1, 2)));
@@ -176,7 +176,7 @@ TEST_P(ScoreKernels, AddRowsOfABias) {
     const std::int32_t width = all_scores.width();
     for_each_elements<Real>(width, all_scores.num_keys(), [&](const Elements<Real>& bias) {
       Scores scores = all_scores;
-      kernels.add_rows(scores.tile(), {bias.rows.data(), bias.stride});
+      kernels.loops.add_rows(scores.tile(), {bias.rows.data(), bias.stride});
       scores.expect(
           [&](Real before, std::int32_t j, std::int32_t r) { return before + bias(j, r); });
     });
@@ -194,7 +194,7 @@ TEST_P(ScoreKernels, AddMaskRowsAndHide) {
         added.memory[i] = -kInfinityOf<float>;
       }
       Scores scores = all_scores;
-      kernels.add_mask_rows(scores.tile(), {added.rows.data(), added.stride});
+      kernels.loops.add_mask_rows(scores.tile(), {added.rows.data(), added.stride});
       scores.expect(
           [&](Real before, std::int32_t j, std::int32_t r) { return before + added(j, r); });
       // Hidden for every score.
@@ -231,7 +231,7 @@ TEST_P(ScoreKernels, AlibiTakesDistances) {
     for (std::int32_t r = 0; r < scores.width(); ++r) {
       slopes.data()[r] = static_cast<Real>(0.125) * static_cast<Real>(r % 5);
     }
-    kernels.add_alibi(scores.tile(), slopes.data());
+    kernels.loops.add_alibi(scores.tile(), slopes.data());
     // Slopes have few bits, so that no product is rounded.
     scores.expect([&](Real before, std::int32_t j, std::int32_t r) {
       const std::int32_t distance = std::abs(37 * r % 50 - (scores.kFirstKey + j));

@@ -238,15 +238,16 @@ TEST(Plan, CountsTilesOneByOne) {
         sliding_window(150, 30, Alignment::bottom_right()), prefix(256, Alignment::top_left())}) {
     const AttentionPlan planned =
         plan({.q_len = 100, .kv_len = 600, .head_dim = 8, .value_dim = 8}, {.mask = mask});
-    if (planned.tile_keys() == 0) GTEST_SKIP() << "the reference has no tiles";
+    const TileCounts found = planned.tiles();
+    if (found.keys == 0) GTEST_SKIP() << "the reference has no tiles";
     const auto allowed = materialize_allow(mask, {.q_len = 100, .kv_len = 600});
     TileCounts counts;
-    for (std::int64_t q = 0; q < 100; q += planned.panel_rows()) {
-      for (std::int64_t key = 0; key < 600; key += planned.tile_keys(), ++counts.total) {
+    for (std::int64_t q = 0; q < 100; q += found.rows) {
+      for (std::int64_t key = 0; key < 600; key += found.keys, ++counts.total) {
         std::int64_t seen = 0;
         std::int64_t cells = 0;
-        for (std::int64_t i = q; i < std::min<std::int64_t>(q + planned.panel_rows(), 100); ++i) {
-          for (std::int64_t k = key; k < std::min<std::int64_t>(key + planned.tile_keys(), 600);
+        for (std::int64_t i = q; i < std::min<std::int64_t>(q + found.rows, 100); ++i) {
+          for (std::int64_t k = key; k < std::min<std::int64_t>(key + found.keys, 600);
                ++k, ++cells) {
             seen += allowed(0, 0, i, k) ? 1 : 0;
           }
@@ -255,7 +256,6 @@ TEST(Plan, CountsTilesOneByOne) {
         counts.skipped += seen == 0 ? 1 : 0;
       }
     }
-    const TileCounts found = planned.tiles();
     EXPECT_EQ(found.total, counts.total) << mask.description();
     EXPECT_EQ(found.mixed + found.skipped, counts.mixed + counts.skipped) << mask.description();
     EXPECT_LE(found.skipped, counts.skipped) << mask.description();
@@ -267,8 +267,8 @@ TEST(Plan, CountsTheTilesOfLongSequences) {
   const std::int64_t length = 1'000'000'000;
   const AttentionPlan planned =
       plan({.q_len = 100'000, .kv_len = length}, {.mask = prefix(length, Alignment::top_left())});
-  if (planned.tile_keys() == 0) GTEST_SKIP() << "the reference has no tiles";
   const TileCounts counts = planned.tiles();
+  if (counts.keys == 0) GTEST_SKIP() << "the reference has no tiles";
   EXPECT_GT(counts.total, std::int64_t{1'000} * 7'812'500);
   EXPECT_EQ(counts.skipped, 0);
   EXPECT_EQ(counts.mixed, 0);
@@ -317,7 +317,7 @@ TEST(Plan, SaysWhatItDoesInDouble) {
   EXPECT_THAT(planned.to_string(), HasSubstr("softcap(30)"));
   if (planned.target() == "reference") return;
   const AttentionPlan in_float = plan(shapes_of(512, 64), {.mask = causal(), .softcap = 30});
-  EXPECT_EQ(2 * planned.panel_rows(), in_float.panel_rows());
+  EXPECT_EQ(2 * planned.tiles().rows, in_float.tiles().rows);
   EXPECT_GT(planned.tiles().skipped, 0);
   EXPECT_THAT(planned.to_string(), HasSubstr("keys and values are float64 and read where"));
 }
@@ -325,12 +325,13 @@ TEST(Plan, SaysWhatItDoesInDouble) {
 TEST(Plan, StagesWhatIsNotFloatOrLiesFarApart) {
   AttentionShapes shapes = shapes_of(512, 64);
   if (plan(shapes).target() == "reference") GTEST_SKIP();
-  EXPECT_FALSE(plan(shapes).stages_keys());
+  const auto staging = [&] { return plan(shapes).to_string(); };
+  EXPECT_THAT(staging(), HasSubstr("staging     none: keys and values are float32"));
   shapes.key_stride = 1024;
-  EXPECT_TRUE(plan(shapes).stages_keys());
-  EXPECT_FALSE(plan(shapes).stages_values());
+  EXPECT_THAT(staging(), HasSubstr("staging     keys, a tile at a time"));
   shapes.dtype = DataType::kBFloat16;
-  EXPECT_TRUE(plan(shapes).stages_values());
+  EXPECT_THAT(staging(), Not(HasSubstr("staging     none")));
+  EXPECT_THAT(staging(), Not(HasSubstr("staging     keys, a tile")));
 }
 
 TEST(Plan, NeedsMemoryLinearInTheLengthsAndFewThreadsForLittleWork) {

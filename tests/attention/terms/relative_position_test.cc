@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "attention/plan/backend.h"
+#include "attention/plan/fused.h"
 #include "attention/reference/backward.h"
 #include "attention/reference/forward.h"
 #include "attention/request/gradient_tensors.h"
@@ -100,23 +100,24 @@ struct TermCase {
   }
   Problem<Real> problem() const { return {{request()}, query, key, value}; }
 
-  AttentionOutput<Real> forward(const Backend<Real>& backend, int threads = 2) const {
+  AttentionOutput<Real> forward(const kernels::BasicKernelTable<Real>& table,
+                                int threads = 2) const {
     const Request<Real> asked = request();
     AttentionOutput<Real> result{Tensor<Real>(grad_out.shape()),
                                  Tensor<Real>({2, 4, query.extent(2)})};
     const ForwardCall<Real> call{call_of<Real, Real>(asked, query.view(), key.view(), value.view()),
                                  rows_of(result.out.view()), result.lse};
-    backend.forward({&call, 1}, backend.schedule(asked, Pass::kForward, threads), {});
+    FusedPass<Real>(table, asked, Pass::kForward, threads).forward({&call, 1});
     return result;
   }
-  AttentionGradients<Real> backward(const Backend<Real>& backend,
+  AttentionGradients<Real> backward(const kernels::BasicKernelTable<Real>& table,
                                     const AttentionOutput<Real>& forward, int threads = 2) const {
     const Request<Real> asked = request();
     GradientTensors<Real> gradients(asked, query.shape(), key.shape(), value.shape());
     const BackwardCall<Real> call{
         call_of<Real, Real>(asked, query.view(), key.view(), value.view()),
         rows_of(grad_out.view()), rows_of(forward.out.view()), forward.lse, gradients.targets()};
-    backend.backward({&call, 1}, backend.schedule(asked, Pass::kBackward, threads), {});
+    FusedPass<Real>(table, asked, Pass::kBackward, threads).backward({&call, 1});
     return std::move(gradients).take();
   }
   double loss() const {
@@ -250,14 +251,14 @@ class RelativePositionOn : public TargetTest {};
 HEED_RUN_ON_EVERY_TARGET(RelativePositionOn);
 
 template <class Real>
-void expect_reference(const TermCase<Real>& c, const Backend<Real>& backend,
+void expect_reference(const TermCase<Real>& c, const kernels::BasicKernelTable<Real>& table,
                       const std::string& what) {
   const double unit = sizeof(Real) == 4 ? 1e-6 : 4e-15;
   const auto expected = reference::forward(c.problem(), {0, 2});
-  const auto found = c.forward(backend);
+  const auto found = c.forward(table);
   EXPECT_LT(max_difference(found.out, expected.out), 4 * unit) << what;
   EXPECT_LT(max_difference(found.lse, expected.lse), 4 * unit) << what;
-  const auto gradients = c.backward(backend, found);
+  const auto gradients = c.backward(table, found);
   const auto plain = reference::backward<Real>(c.problem(), c.grad_out.view(), {0, 2});
   const auto expect_near = [&](const Tensor<Real>& one, const Tensor<Real>& other, double most) {
     ASSERT_EQ(one.shape(), other.shape()) << what;
@@ -274,7 +275,7 @@ void expect_reference(const TermCase<Real>& c, const Backend<Real>& backend,
 }
 
 template <class Real>
-void expect_reference(const Backend<Real>& backend) {
+void expect_reference(const kernels::BasicKernelTable<Real>& table) {
   const std::vector<RelativeBuckets> rules{RelativeBuckets::clip(3), RelativeBuckets::clip(0),
                                            RelativeBuckets::clip(150), RelativeBuckets::t5(8, 40),
                                            RelativeBuckets::t5(9, 200, false)};
@@ -288,48 +289,48 @@ void expect_reference(const Backend<Real>& backend) {
         if (kv_len == 1100) c.options.query_offset = std::vector<std::int64_t>{1040, 400};
         if (kv_len == 300) c.options.mask = sliding_window(80, 30, Alignment::top_left());
         if (kv_len == 128) c.options.dropout = {.probability = 0.2F, .seed = 3};
-        expect_reference(c, backend, what);
+        expect_reference(c, table, what);
       }
     }
   }
 }
 
 TEST_P(RelativePositionOn, IsTheReference) {
-  expect_reference(fused_backend<float>(&table()));
-  expect_reference(fused_backend<double>(&table()));
+  expect_reference(table());
+  expect_reference(*table().in_double);
 }
 
 // Each table alone, with an irregular mask, and with scores so large that rows are computed
 // exactly.
 TEST_P(RelativePositionOn, EachAloneIsTheReference) {
-  const auto& backend = fused_backend<double>(&table());
+  const auto& kernels = *table().in_double;
   for (int which = 0; which < 3; ++which) {
     TermCase<double> c(RelativeBuckets::clip(5), 77, 200);
     if (which != 0) c.options.relative_bias.reset();
     if (which != 1) c.options.relative_vectors->key.reset();
     if (which != 2) c.options.relative_vectors->value.reset();
-    const auto gradients = c.backward(backend, c.forward(backend));
+    const auto gradients = c.backward(kernels, c.forward(kernels));
     EXPECT_EQ(gradients.relative_bias.empty(), which != 0);
     EXPECT_EQ(gradients.relative_key.empty(), which != 1);
     EXPECT_EQ(gradients.relative_value.empty(), which != 2);
     c.options.mask = Mask::where([](int, int h, int q, int k) { return (h + q * k) % 3 != 1; });
     const auto expected = reference::forward(c.problem(), {0, 2});
-    EXPECT_LT(max_difference(c.forward(backend).out, expected.out), 1e-14);
+    EXPECT_LT(max_difference(c.forward(kernels).out, expected.out), 1e-14);
     for (double& x : c.query.elements()) x *= 1e8;
     c.options.softcap = 0;
     const auto sharp = reference::forward(c.problem(), {0, 2});
-    EXPECT_LT(max_difference(c.forward(backend).out, sharp.out), 1e-6) << which;
+    EXPECT_LT(max_difference(c.forward(kernels).out, sharp.out), 1e-6) << which;
   }
 }
 
 // The rows of attention_weights() are not adjacent.
 TEST_P(RelativePositionOn, RowsByThemselvesHaveTheWeightsOfAll) {
   const TermCase<double> c(RelativeBuckets::t5(8, 40), 60, 300);
-  const auto& backend = fused_backend<double>(&table());
+  const auto& kernels = *table().in_double;
   const auto request = c.request();
   const auto call = call_of<double, double>(request, c.query.view(), c.key.view(), c.value.view());
   const std::vector<AttentionRow> rows{{0, 3, 50}, {1, 0, 7}, {0, 2, 5}, {1, 1, 59}, {0, 2, 31}};
-  const auto found = backend.weights(call, backend.schedule(request, Pass::kWeights, 1), rows);
+  const auto found = FusedPass<double>(kernels, request, Pass::kWeights, 1).weights(call, rows);
   const auto all = reference::forward(c.problem(), {0, 2}, reference::Keep::kWeights).weights;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::int64_t k = 0; k < 300; ++k) {
@@ -341,12 +342,12 @@ TEST_P(RelativePositionOn, RowsByThemselvesHaveTheWeightsOfAll) {
 
 // NaN in entries for distances that no query sees, and in queries that see nothing, has no effect.
 TEST_P(RelativePositionOn, WhatSeesNothingAddsNothing) {
-  const auto& backend = fused_backend<float>(&table());
+  const auto& kernels = table();
   for (const std::int64_t heads : {1, 4}) {
     TermCase<float> c(RelativeBuckets::clip(5), 60, 300, 2, heads);
     c.options.mask = causal(-2);
-    const auto output = c.forward(backend);
-    const auto before = c.backward(backend, output);
+    const auto output = c.forward(kernels);
+    const auto before = c.backward(kernels, output);
     const auto hide = [](Tensor<float>& table, std::int64_t dim) {
       constexpr std::int64_t kSeen = 4;  // distances of −5 to −2
       float* entry = table.data();
@@ -362,10 +363,10 @@ TEST_P(RelativePositionOn, WhatSeesNothingAddsNothing) {
         c.query(0, h, 0, d) = c.query(1, h, 1, d) = std::numeric_limits<float>::quiet_NaN();
       }
     }
-    const auto again = c.forward(backend);
+    const auto again = c.forward(kernels);
     EXPECT_TRUE(same_bits(again.out, output.out));
     EXPECT_TRUE(same_bits(again.lse, output.lse));
-    const auto after = c.backward(backend, again);
+    const auto after = c.backward(kernels, again);
     EXPECT_TRUE(same_bits(after.query, before.query));
     EXPECT_TRUE(same_bits(after.key, before.key));
     EXPECT_TRUE(same_bits(after.value, before.value));
@@ -376,14 +377,14 @@ TEST_P(RelativePositionOn, WhatSeesNothingAddsNothing) {
 }
 
 TEST_P(RelativePositionOn, ThreadsChangeNoBit) {
-  const auto& backend = fused_backend<float>(&table());
+  const auto& kernels = table();
   const TermCase<float> c(RelativeBuckets::clip(20), 600, 700, 2, 1);
-  const auto output = c.forward(backend, 1);
-  const auto gradients = c.backward(backend, output, 1);
+  const auto output = c.forward(kernels, 1);
+  const auto gradients = c.backward(kernels, output, 1);
   for (const int threads : {2, 3, 7}) {
-    const auto again = c.forward(backend, threads);
+    const auto again = c.forward(kernels, threads);
     EXPECT_TRUE(same_bits(again.out, output.out));
-    const auto other = c.backward(backend, again, threads);
+    const auto other = c.backward(kernels, again, threads);
     EXPECT_TRUE(same_bits(other.query, gradients.query));
     EXPECT_TRUE(same_bits(other.relative_bias, gradients.relative_bias));
     EXPECT_TRUE(same_bits(other.relative_key, gradients.relative_key));

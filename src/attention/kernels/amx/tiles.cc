@@ -103,6 +103,7 @@ KernelTable table_of(const KernelTable& numbers) {
   table.begin = begin;
   table.end = end;
   table.backward = backward_in_tiles();
+  table.loops.gradients = &table.backward->loops;
   table.attend = InTiles<attend>::run;
   table.attend_rows = attend_rows;
   table.score = InTiles<score>::run;

@@ -88,6 +88,7 @@ KernelTable table_of(const KernelTable& numbers) {
   table.in_numbers = &numbers;
   table.keys_together = kAddsPairsFirst ? 2 : 1;
   table.backward = backward_table();
+  table.loops.gradients = &table.backward->loops;
   table.attend = attend;
   table.attend_rows = attend_rows;
   table.score = score;

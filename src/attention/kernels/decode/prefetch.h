@@ -21,21 +21,9 @@ struct TileSide {
   // KvStorage::kFloat32, which may stand for doubles.
   HWY_INLINE TileSide(const StoredNumbers& n, std::int32_t keys, std::int64_t dim,
                       std::int64_t real_bytes)
-      : numbers(n), num_keys(keys) {
-    switch (numbers.storage) {
-      case KvStorage::kFloat32:
-        row_bytes = dim * real_bytes;
-        break;
-      case KvStorage::kFloat16:
-      case KvStorage::kBFloat16:
-        row_bytes = dim * 2;
-        break;
-      case KvStorage::kInt8:
-      case KvStorage::kInt4:
-        row_bytes = quantised_row_bytes(numbers.storage, numbers.is_columns, dim);
-        break;
-    }
-  }
+      : numbers(n),
+        num_keys(keys),
+        row_bytes(kernels::row_bytes(n.storage, n.is_columns, dim, real_bytes)) {}
 
   std::int32_t num_groups() const { return (num_keys - 1) / kGroupKeys + 1; }
   std::int64_t group_bytes() const { return row_bytes * kGroupKeys; }
@@ -56,8 +44,9 @@ struct TileSide {
   template <int kCache>
   HWY_INLINE void fetch_scales(std::int32_t group) const {
     const float* scales = numbers.scales[static_cast<std::size_t>(group)];
+    const StorageTraits& traits = traits_of(numbers.storage);
     const std::int64_t blocks =
-        numbers.storage == KvStorage::kInt4 ? row_bytes / (kScaleDims / 2) : 1;
+        traits.scales_blocks ? row_bytes * 8 / (kScaleDims * traits.bits) : 1;
     for (std::int64_t b = 0; b < blocks; ++b) {
       __builtin_prefetch(scales + b * kGroupKeys, 0, 4 - kCache);
     }

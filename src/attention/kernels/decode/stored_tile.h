@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention/kv_storage.h"
@@ -22,19 +23,43 @@ inline constexpr std::int32_t kQuad = 4;
 // The unit to which dimensions of rows of int8 are rounded up: those of a vector of quads.
 inline constexpr std::int32_t kQuadColumns = 16;
 
-inline bool is_quantised(KvStorage storage) {
-  return storage == KvStorage::kInt8 || storage == KvStorage::kInt4;
+// The properties of a storage. Quantised numbers are integers from −most to most, stored unsigned
+// as number + offset, times a scale.
+struct StorageTraits {
+  const char* name;
+  std::int32_t bits;  // of a number
+  std::int32_t most = 0;
+  std::int32_t offset = 0;
+  bool scales_blocks = false;  // kScaleDims dimensions share a scale; otherwise all of a row do
+  bool is_rotated = false;     // rows are rotated, in blocks that begin at multiples of kScaleDims
+
+  constexpr bool is_quantised() const { return most > 0; }
+};
+
+// In the order of KvStorage.
+inline constexpr StorageTraits kStorageTraits[] = {
+    {.name = "float32", .bits = 32},
+    {.name = "float16", .bits = 16},
+    {.name = "bfloat16", .bits = 16},
+    {.name = "int8", .bits = 8, .most = 127, .offset = 128},
+    {.name = "int4", .bits = 4, .most = 7, .offset = 8, .scales_blocks = true, .is_rotated = true},
+};
+static_assert(std::size(kStorageTraits) == kKvStorages.size());
+
+constexpr const StorageTraits& traits_of(KvStorage storage) {
+  return kStorageTraits[static_cast<std::size_t>(storage)];
 }
 
-// The number added to quantised numbers so that they can be stored unsigned.
-constexpr std::int32_t stored_offset(KvStorage storage) {
-  return storage == KvStorage::kInt4 ? 8 : 128;
-}
+constexpr bool is_quantised(KvStorage storage) { return traits_of(storage).is_quantised(); }
 
-// The number of bytes of a position of `dim` quantised numbers.
-inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std::int64_t dim) {
+// The number of bytes of a position of `dim` numbers; real_bytes is the size of those of
+// KvStorage::kFloat32, which may stand for doubles.
+constexpr std::int64_t row_bytes(KvStorage storage, bool is_columns, std::int64_t dim,
+                                 std::int64_t real_bytes = sizeof(float)) {
+  const StorageTraits& traits = traits_of(storage);
   const auto rounded_up = [dim](std::int64_t unit) { return (dim + unit - 1) / unit * unit; };
-  if (storage == KvStorage::kInt4) return rounded_up(kScaleDims) / 2;
+  if (!traits.is_quantised()) return dim * (traits.bits == 32 ? real_bytes : traits.bits / 8);
+  if (traits.scales_blocks) return rounded_up(kScaleDims) * traits.bits / 8;
   return rounded_up(is_columns ? kQuad : kQuadColumns);
 }
 
@@ -43,7 +68,7 @@ inline std::int64_t quantised_row_bytes(KvStorage storage, bool is_columns, std:
 // In rows, as all values and the keys of tensors are: position j of a group is at j · row_stride
 // bytes. In columns, as the keys of a cache are: element [d][j] of [dim][16].
 //
-// int8 and int4 are integers times a scale. They are stored unsigned, as number + stored_offset(),
+// int8 and int4 are integers times a scale. They are stored unsigned, as number + offset,
 // in quads: the four neighbours in the dimension that products sum over, which is dimensions for
 // keys and positions for values, are neighbours in memory. row_stride is the number of bytes of a
 // position.

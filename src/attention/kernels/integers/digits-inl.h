@@ -235,7 +235,7 @@ inline void take_row(KvStorage storage, const float* query, std::int32_t width,
   }
   const Unit unit = Unit::of(largest);
   *row.unit() = unit.unit;
-  const std::int32_t offset = stored_offset(storage);
+  const std::int32_t offset = traits_of(storage).offset;
   const std::int32_t block_dims = integer_dims(storage);
   IndexVec sums[kPlanes];
   for (std::int32_t d = 0; d < row.head_dim; d += kQueryDims) {
@@ -286,7 +286,7 @@ struct WeightDigits {
     }
     const Unit found = Unit::of(hn::GetLane(hn::MaxOfLanes(Indices(), largest)));
     unit = found.unit;
-    const std::int32_t offset = stored_offset(in.side.numbers.storage);
+    const std::int32_t offset = traits_of(in.side.numbers.storage).offset;
     IndexVec sums[kPlanes];
     clear(sums);
     for (std::int32_t key = first; key < in.end; key += kLanes) {

@@ -52,14 +52,6 @@ struct BasicKeySums {
   std::int64_t stride = 0;
 };
 
-// Sums for the scores of a tile: that of row r and key j is at data[r] + j · key_stride. Rows may
-// share their sums.
-template <class Real>
-struct BasicSumRows {
-  Real* const* data = nullptr;  // [num_rows]
-  std::int64_t key_stride = 0;
-};
-
 // The kernels of the backward pass. Weights are those before dropout. Arrays called weights,
 // grad_scores, factors and numbers are [kTileKeys][width], and 0 where a row does not see a key.
 template <class Real>
@@ -77,6 +69,8 @@ struct BasicBackwardTable {
   using SumRows = BasicSumRows<Real>;
 
   std::int32_t column_vectors;
+  // The loops over gradients of scores that terms use.
+  BasicScoreGradientLoops<Real> loops;
 
   // weights = 2^(exponent + m − lse · log2 e), exactly 0 if below 2⁻¹⁰⁰, with the exponents and the
   // m of attend(): tiles must come in the same order, and the state must be reset for every chunk
@@ -111,28 +105,6 @@ struct BasicBackwardTable {
   // Sets factors to the factors of dropout for weights.
   void (*fill_dropout)(const Tile& tile, const Panel& panel, const DropoutRows& dropout,
                        Real* factors);
-
-  // The derivatives of softcap: 1 − tanh², from scores softcap · tanh; 1 where softcap is 0.
-  void (*start_derivatives)(const ScoreTile& tile, Real softcap);
-
-  // sums[r] = Σ_j grad_scores[j][r] · |position of row r − key j|
-  void (*sum_distances)(const ScoreTile& tile, const Real* grad_scores, Real* sums);
-
-  // rows[r][j] += numbers[j][r], in the order of rows, for the rows that exist.
-  void (*add_to_rows)(const ScoreTile& tile, const Real* numbers, const SumRows& rows);
-
-  // products[i] = Σ_r numbers[r] · rows[i][r] for `count` rows of `width` each; nothing is added
-  // where a number is 0.
-  void (*dot_rows)(const Real* numbers, const Real* rows, std::int64_t count, std::int32_t width,
-                   Real* products);
-
-  // sums[j][r] += tile.scores[j][r] · factors[r], where that score is not 0.
-  void (*add_scaled)(const ScoreTile& tile, const Real* factors, Real* sums);
-
-  // Sums over equal r − j · key_step, counted from the last key and the first row of the tile:
-  // sums[r + (end − 1 − j) · key_step] += numbers[j][r], for the rows that exist.
-  void (*sum_diagonals)(const ScoreTile& tile, const Real* numbers, std::int32_t key_step,
-                        Real* sums);
 
   // numbers = numbers ∘ factors, and 0 where numbers are 0, for every cell.
   void (*multiply)(const Tile& tile, const Panel& panel, const Real* factors, Real* numbers);

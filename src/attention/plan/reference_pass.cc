@@ -1,10 +1,11 @@
 // The backend of the reference: plain loops over numbers of one type.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 
-#include "attention/plan/backend.h"
+#include "attention/plan/prepared.h"
 #include "attention/reference/backward.h"
 #include "attention/reference/diagnostics.h"
 #include "attention/reference/forward.h"
@@ -155,19 +156,15 @@ void write_rest(const Tensor<Real>& of, RowRange batches, const MutableRows& to)
 }
 
 template <class Real>
-class ReferenceBackend final : public Backend<Real> {
+class ReferencePass final : public Prepared<Real> {
  public:
-  using Schedule = engine::Schedule<Real>;
-
-  std::string name() const override { return "reference"; }
-  std::string refusal(const Request<Real>&) const override { return ""; }
-  Schedule schedule(const Request<Real>&, Pass, int) const override { return {}; }
-  std::size_t workspace_bytes(const Request<Real>&, const Schedule&, Pass) const override {
-    return 0;
+  std::string target() const override { return "reference"; }
+  std::string describe(const Request<Real>&) const override {
+    return "kernel      reference, plain loops\n";
   }
+  std::size_t bytes(const Request<Real>&) const override { return 0; }
 
-  void forward(std::span<const ForwardCall<Real>> calls, const Schedule&,
-               std::span<std::byte>) const override {
+  void forward(std::span<const ForwardCall<Real>> calls, std::span<std::byte>) const override {
     for (const ForwardCall<Real>& call : calls) {
       const Operands<Real> operands(call);
       const auto result = reference::forward(operands.problem(), call.batches);
@@ -186,8 +183,7 @@ class ReferenceBackend final : public Backend<Real> {
     }
   }
 
-  void backward(std::span<const BackwardCall<Real>> calls, const Schedule&,
-                std::span<std::byte>) const override {
+  void backward(std::span<const BackwardCall<Real>> calls, std::span<std::byte>) const override {
     for (const BackwardCall<Real>& call : calls) {
       const Request<Real>& request = *call.request;
       const Operands<Real> operands(call);
@@ -203,19 +199,18 @@ class ReferenceBackend final : public Backend<Real> {
     }
   }
 
-  Tensor<Real> weights(const Call<Real>& call, const Schedule&,
-                       std::span<const AttentionRow> rows) const override {
+  Tensor<Real> weights(const Call<Real>& call, std::span<const AttentionRow> rows) const override {
     const Operands<Real> operands(call);
     return reference::weights_of_rows(operands.problem(), rows);
   }
 
-  BasicAttentionStatistics<Real> statistics(const Call<Real>& call, const Schedule&,
+  BasicAttentionStatistics<Real> statistics(const Call<Real>& call,
                                             std::int64_t top_k) const override {
     const Operands<Real> operands(call);
     return reference::statistics_of(operands.problem(), top_k);
   }
 
-  AttentionDiagnostics diagnose(const Call<Real>& call, const Schedule&,
+  AttentionDiagnostics diagnose(const Call<Real>& call,
                                 const DiagnosticsOptions& lengths) const override {
     const Operands<Real> operands(call);
     return reference::diagnose(operands.problem(), lengths);
@@ -253,12 +248,11 @@ class ReferenceBackend final : public Backend<Real> {
 }  // namespace
 
 template <class Real>
-const Backend<Real>& reference_backend() {
-  static const ReferenceBackend<Real> backend;
-  return backend;
+Preparation<Real> prepare_reference(const Request<Real>&, Pass) {
+  return {std::make_unique<ReferencePass<Real>>(), ""};
 }
 
-template const Backend<float>& reference_backend();
-template const Backend<double>& reference_backend();
+template Preparation<float> prepare_reference(const Request<float>&, Pass);
+template Preparation<double> prepare_reference(const Request<double>&, Pass);
 
 }}  // namespace heed::v0
