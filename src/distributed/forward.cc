@@ -8,7 +8,7 @@
 
 #include "attention/kernels/target.h"
 #include "attention/keys/segment_keys.h"
-#include "attention/request/row_states.h"
+#include "attention/request/call.h"
 #include "distributed/agreement.h"
 #include "distributed/by_heads.h"
 #include "distributed/gathered_keys.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "attention/request/option_gradients.h"
+#include "attention/request/gradient_tensors.h"
 #include "distributed/rank_sums.h"
 #include "distributed/shared_problem.h"
 #include "distributed/tags.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "attention/request/score_part.h"
+#include "attention/request/request.h"
 #include "heed/distributed/attention.h"
 
 namespace heed { inline namespace v0 { namespace distributed {

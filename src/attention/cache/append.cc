@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "attention/cache/hadamard.h"
+#include "attention/cache/rotation.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/stored_rows.h"
 #include "heed/core/error.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attention/cache/paged_keys.h"
-#include "attention/cache/rotated_queries.h"
+#include "attention/cache/rotation.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/shared_states.h"
 #include "attention/calls/packed_problem.h"

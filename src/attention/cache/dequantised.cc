@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "attention/cache/hadamard.h"
+#include "attention/cache/rotation.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/stored_rows.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "attention/plan/plan.h"
-#include "attention/reference/diagnostics.h"
+#include "attention/reference/passes.h"
 #include "attention/request/call.h"
 #include "heed/core/error.h"
 

@@ -1,5 +1,3 @@
-#include "attention/engine/forward.h"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,10 +13,11 @@
 #include "attention/engine/kernel_scope.h"
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/keys_together.h"
+#include "attention/engine/passes.h"
 #include "attention/engine/row_orders.h"
 #include "attention/engine/rows_ahead.h"
 #include "attention/engine/running_softmax.h"
-#include "attention/engine/tile_walk.h"
+#include "attention/engine/tile_map.h"
 #include "attention/engine/work_queue.h"
 
 namespace heed { inline namespace v0 { namespace engine {

@@ -1,5 +1,3 @@
-#include "attention/engine/head_patterns.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/engine/passes.h"
 #include "attention/engine/weight_block.h"
 #include "attention/engine/work_queue.h"
 

@@ -1,12 +1,15 @@
-// The tiles of keys that some rows visit.
+// The tiles of keys that rows visit, and the loop over them, which every pass over keys uses.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "attention/kernels/kernels.h"
 #include "attention/masks/bound_mask.h"
+#include "heed/attention/mask.h"
+#include "heed/core/cancellation.h"
 
 namespace heed { inline namespace v0 { namespace engine {
 
@@ -57,5 +60,23 @@ class TileMap {
   TileRun* runs_ = nullptr;
   std::int64_t count_ = 0;
 };
+
+// Calls visit(keys of a tile) for the tiles within `keys` that any of the visitors visits, in the
+// order of keys, and checks for cancellation between them. A visitor has rows().tiles(), its
+// TileMap. `keys` begins at a tile, and ends at one or at the last key.
+template <class Visitor, class Visit>
+void walk_tiles(std::span<Visitor> visitors, RowRange keys, const Visit& visit) {
+  const auto next = [&](std::int64_t key) {
+    std::int64_t first = TileMap::kNone;
+    for (const auto& visitor : visitors) {
+      first = std::min(first, visitor.rows().tiles().next(key));
+    }
+    return first;
+  };
+  for (std::int64_t key = next(keys.begin); key < keys.end; key = next(key + kernels::kTileKeys)) {
+    check_cancelled();
+    visit(RowRange{key, std::min<std::int64_t>(key + kernels::kTileKeys, keys.end)});
+  }
+}
 
 }}}  // namespace heed::v0::engine

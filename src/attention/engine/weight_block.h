@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attention/engine/panel_weights.h"
-#include "attention/engine/tile_walk.h"
+#include "attention/engine/tile_map.h"
 
 namespace heed { inline namespace v0 { namespace engine {
 

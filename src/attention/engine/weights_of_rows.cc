@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "attention/engine/statistics.h"
+#include "attention/engine/passes.h"
 #include "attention/engine/weight_block.h"
 #include "attention/engine/work_queue.h"
 

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "attention/engine/backward.h"
-#include "attention/engine/forward.h"
-#include "attention/engine/head_patterns.h"
 #include "attention/engine/kept_weights.h"
-#include "attention/engine/statistics.h"
+#include "attention/engine/passes.h"
 #include "attention/kernels/target.h"
 #include "attention/keys/tensor_keys.h"
 #include "attention/plan/plan_text.h"
-#include "attention/plan/tile_counts.h"
 #include "heed/core/parallel.h"
 
 namespace heed { inline namespace v0 {

@@ -6,10 +6,7 @@
 #include <utility>
 
 #include "attention/plan/prepared.h"
-#include "attention/reference/backward.h"
-#include "attention/reference/diagnostics.h"
-#include "attention/reference/forward.h"
-#include "attention/reference/statistics.h"
+#include "attention/reference/passes.h"
 #include "heed/core/half.h"
 
 namespace heed { inline namespace v0 {

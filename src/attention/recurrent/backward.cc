@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "attention/reference/dot.h"
+#include "attention/reference/arithmetic.h"
 #include "attention/request/linear_attention.h"
 #include "attention/request/request.h"
 #include "heed/core/cancellation.h"

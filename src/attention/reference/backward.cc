@@ -1,13 +1,12 @@
-#include "attention/reference/backward.h"
-
 #include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "attention/reference/bfloat16.h"
+#include "attention/reference/arithmetic.h"
+#include "attention/reference/passes.h"
 #include "attention/reference/row.h"
-#include "attention/request/option_gradients.h"
+#include "attention/request/gradient_tensors.h"
 #include "heed/attention/reference.h"
 
 namespace heed { inline namespace v0 { namespace reference {

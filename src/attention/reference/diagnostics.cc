@@ -1,9 +1,8 @@
-#include "attention/reference/diagnostics.h"
-
 #include <cmath>
 #include <cstddef>
 
-#include "attention/reference/entropy.h"
+#include "attention/reference/arithmetic.h"
+#include "attention/reference/passes.h"
 #include "attention/reference/row.h"
 #include "heed/attention/reference.h"
 

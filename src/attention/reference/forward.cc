@@ -1,9 +1,8 @@
-#include "attention/reference/forward.h"
-
 #include <algorithm>
 #include <cstdint>
 
-#include "attention/reference/bfloat16.h"
+#include "attention/reference/arithmetic.h"
+#include "attention/reference/passes.h"
 #include "attention/reference/row.h"
 
 namespace heed { inline namespace v0 { namespace reference {

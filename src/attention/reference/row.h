@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "attention/reference/dot.h"
+#include "attention/reference/arithmetic.h"
 #include "attention/reference/softmax.h"
 #include "attention/request/request.h"
 #include "heed/core/cancellation.h"

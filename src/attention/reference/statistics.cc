@@ -1,12 +1,11 @@
-#include "attention/reference/statistics.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "attention/reference/entropy.h"
+#include "attention/reference/arithmetic.h"
+#include "attention/reference/passes.h"
 #include "attention/reference/row.h"
 #include "heed/attention/reference.h"
 

@@ -1,13 +1,25 @@
-// The tensors of the gradients, and the targets by which a backend writes them.
+// The tensors of gradients: those of query, key and value, and of the tensors in the options.
 #pragma once
 
 #include <utility>
 
 #include "attention/request/call.h"
-#include "attention/request/option_gradients.h"
+#include "attention/request/request.h"
 #include "heed/attention/backward.h"
 
 namespace heed { inline namespace v0 {
+
+// The gradients of sinks and of the terms that have any, all 0.
+template <class Real>
+OptionGradients<Real> make_option_gradients(const Request<Real>& request) {
+  OptionGradients<Real> gradients;
+  for (const auto& term : request.terms) {
+    if (term->gradient() == nullptr) continue;
+    gradients.*term->gradient() = Tensor<Real>(term->gradient_shape());
+  }
+  if (request.sinks) gradients.sinks = Tensor<Real>(request.sinks->shape());
+  return gradients;
+}
 
 // Makes the targets point to these gradients of the options of one request.
 template <class Real>

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "attention/cache/hadamard.h"
 #include "attention/cache/model.h"
 #include "attention/cache/paged_keys.h"
+#include "attention/cache/rotation.h"
 #include "attention/cache/sequence_state.h"
 #include "heed/attention/kv_cache.h"
 #include "support/fused.h"

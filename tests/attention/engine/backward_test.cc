@@ -1,6 +1,4 @@
 // The fused backward pass on each instruction set, over awkward shapes and every option.
-#include "attention/engine/backward.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/engine/passes.h"
 #include "heed/attention/position.h"
 #include "support/fused.h"
 #include "support/gradients.h"

@@ -1,5 +1,3 @@
-#include "attention/engine/forward.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/engine/passes.h"
 #include "heed/attention/position.h"
 #include "heed/core/parallel.h"
 #include "support/fused.h"

@@ -1,5 +1,3 @@
-#include "attention/engine/head_patterns.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/engine/passes.h"
 #include "heed/attention/reference.h"
 #include "heed/core/parallel.h"
 #include "support/kernel_tables.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "attention/engine/statistics.h"
+#include "attention/engine/passes.h"
 #include "heed/core/parallel.h"
 #include "support/statistics.h"
 #include "support/tensors.h"

@@ -1,4 +1,4 @@
-#include "attention/engine/statistics.h"
+#include "support/statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "attention/engine/passes.h"
 #include "support/kernel_tables.h"
-#include "support/statistics.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "attention/engine/forward.h"
+#include "attention/engine/passes.h"
 #include "attention/engine/seen_tile.h"
 #include "attention/keys/tensor_keys.h"
 #include "attention/plan/fused.h"

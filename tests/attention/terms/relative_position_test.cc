@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "attention/plan/fused.h"
-#include "attention/reference/backward.h"
-#include "attention/reference/forward.h"
+#include "attention/reference/passes.h"
 #include "attention/request/gradient_tensors.h"
 #include "heed/attention/diagnostics.h"
 #include "heed/attention/kv_cache.h"

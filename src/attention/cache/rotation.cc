@@ -1,4 +1,4 @@
-#include "attention/cache/hadamard.h"
+#include "attention/cache/rotation.h"
 
 #include <cmath>
 

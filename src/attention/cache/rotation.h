@@ -1,15 +1,17 @@
-// Queries and results of a cache whose keys or values are rotated. Products of a rotated query with
-// rotated keys equal those without rotation, and so do sums of rotated values once they are rotated
-// back.
+// The rotation that distributes large numbers in a few dimensions over many, before quantisation.
 #pragma once
 
 #include <cstdint>
 
-#include "attention/cache/hadamard.h"
 #include "attention/cache/page_layout.h"
+#include "heed/core/config.h"
 #include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 { namespace detail {
+
+// row = H row, where H is the orthonormal Walsh–Hadamard matrix, applied in blocks of the largest
+// power of two that divides `dim`. H is its own inverse.
+void rotate(float* row, std::int64_t dim);
 
 // The queries and results of one sequence, as floats of the stored dimensions.
 class RotatedQueries {
