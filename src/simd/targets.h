@@ -11,8 +11,14 @@
 #define HEED_TARGETS (HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HEED_NEON)
 #endif
 
+// CMake's HEED_INSTRUCTION_SETS leaves some out, for builds that are to be quick.
+#ifndef HEED_ALLOWED_TARGETS
+#define HEED_ALLOWED_TARGETS (~0)
+#endif
+
 // The baseline, which every processor of a kind has, is always compiled as well.
-#define HWY_DISABLED_TARGETS (~(HEED_TARGETS | HWY_EMU128 | HWY_SCALAR))
+#define HWY_DISABLED_TARGETS \
+  (~((HEED_TARGETS & HEED_ALLOWED_TARGETS) | HWY_EMU128 | HWY_SCALAR))
 #include "hwy/detect_targets.h"
 
 // The set that every 64-bit ARM processor has. Newer versions of Highway distinguish it from NEON

@@ -116,6 +116,12 @@ std::vector<std::string> expected_tables(const std::set<std::string>& flags, boo
   return names;
 }
 
+#ifdef HEED_ALLOWED_TARGETS
+constexpr bool kLeavesSomeOut = true;
+#else
+constexpr bool kLeavesSomeOut = false;
+#endif
+
 bool is_of_amd() {
   __builtin_cpu_init();
   return __builtin_cpu_is("amd") != 0;
@@ -157,6 +163,7 @@ TEST(TablesOfAProcessor, AreExpectedByItsFlags) {
 
 // Each family of kernels has the best table first: floats, bfloat16, integers, AMX tiles.
 TEST(TablesOfAProcessor, AreAllInUse) {
+  if (kLeavesSomeOut) GTEST_SKIP() << "HEED_INSTRUCTION_SETS leaves some out";
   std::vector<std::string> expected = tables_of_this_processor();
   std::vector<std::string> found;
   for (const auto* table : supported_kernels()) {
@@ -174,6 +181,7 @@ TEST(TablesOfAProcessor, AreAllInUse) {
 #ifndef HEED_WITHOUT_NN
 TEST(TablesOfAProcessor, AreTheBestOfModelsToo) {
   if (std::getenv("HEED_TARGET") != nullptr) GTEST_SKIP() << "another one is asked for";
+  if (kLeavesSomeOut) GTEST_SKIP() << "HEED_INSTRUCTION_SETS leaves some out";
   const std::string best_of_all = best_vectors();
   EXPECT_EQ(nn::vector_loops<float>().vectors, best_of_all);
   EXPECT_EQ(nn::vector_loops<double>().vectors, best_of_all);
