@@ -7,7 +7,7 @@
 
 #include "heed/attention.h"
 #include "heed/attention/plan.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/random.h"
 #include "heed/core/tensor.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "heed/attention/mask.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 
 namespace heed::cli {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heed/core/memory.h"
+#include "heed/core/tensor.h"
 
 namespace heed::cli {
 

@@ -16,7 +16,6 @@
 #include "exchange.h"
 #include "heed/core/data_type.h"
 #include "heed/core/error.h"
-#include "heed/core/half.h"
 #include "heed/core/tensor.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the names are nanobind's

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "heed/core/config.h"
-#include "heed/core/memory.h"
 #include "heed/core/shape.h"
+#include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 { namespace engine {
 
@@ -87,8 +87,8 @@ class Arena {
     std::byte* memory = given.data();
     if (given.empty()) {
       const std::size_t bytes = bytes_for(layout);
-      if (bytes > stack_.size()) allocated_ = detail::take_memory_for<std::byte>(bytes);
-      memory = allocated_ != nullptr ? allocated_.get() : stack_.data();
+      if (bytes > stack_.size()) allocated_ = detail::Memory(bytes);
+      memory = bytes > stack_.size() ? static_cast<std::byte*>(allocated_.get()) : stack_.data();
     }
     void* address = memory;
     std::size_t space = 2 * kCacheLine;
@@ -104,7 +104,7 @@ class Arena {
   static constexpr std::size_t kStackBytes = 16384;
 
   std::byte* memory_;
-  detail::Memory<std::byte> allocated_;
+  detail::Memory allocated_;
   std::array<std::byte, kStackBytes> stack_;
 };
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "heed/core/data_type.h"
 #include "heed/core/error.h"
-#include "heed/core/half.h"
 
 namespace heed { inline namespace v0 {
 

@@ -1,4 +1,4 @@
-#include "heed/core/memory.h"
+#include "heed/core/tensor.h"
 
 #include <pthread.h>
 
@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <type_traits>
+
 
 namespace heed { inline namespace v0 {
 

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
+
+#include "heed/core/random.h"
 
 namespace heed { inline namespace v0 {
 
-inline std::uint32_t random32(std::mt19937& engine) { return static_cast<std::uint32_t>(engine()); }
+using detail::Mt19937;
+
+inline std::uint32_t random32(Mt19937& engine) { return engine(); }
 
 /// Two words, the first of which is the high one.
-inline std::uint64_t random64(std::mt19937& engine) {
+inline std::uint64_t random64(Mt19937& engine) {
   const std::uint64_t high = random32(engine);
   return high << 32 | random32(engine);
 }

@@ -27,7 +27,7 @@ std::uint32_t checked_seed(std::uint64_t seed) {
 }
 
 // 53 random bits as a fraction of 1.
-double standard_uniform(std::mt19937& engine) {
+double standard_uniform(Mt19937& engine) {
   const std::uint64_t high27 = random32(engine) >> 5;
   const std::uint64_t low26 = random32(engine) >> 6;
   return static_cast<double>(high27 << 26 | low26) * 0x1p-53;

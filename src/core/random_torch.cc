@@ -9,12 +9,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <iterator>
 #include <limits>
 #include <numbers>
 #include <numeric>
 #include <span>
-#include <sstream>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -64,14 +62,14 @@ TensorView<T> in_memory_order(TensorView<T> view) {
 
 // Random bits, as many as the mantissa of T has, as a fraction of 1.
 template <class T>
-T standard_uniform(std::mt19937& engine) {
+T standard_uniform(Mt19937& engine) {
   constexpr std::uint64_t kRange = std::uint64_t{1} << std::numeric_limits<T>::digits;
   const std::uint64_t bits = std::is_same_v<T, double> ? random64(engine) : random32(engine);
   return static_cast<T>(bits % kRange) / static_cast<T>(kRange);
 }
 
 template <class T>
-void fill_uniform(std::mt19937& engine, TensorView<T> out, double from, double to) {
+void fill_uniform(Mt19937& engine, TensorView<T> out, double from, double to) {
   constexpr double kMax = std::numeric_limits<T>::max();
   if (!(from <= to && from >= -kMax && to <= kMax && to - from <= kMax)) {
     throw InvalidArgument(
@@ -101,7 +99,7 @@ void normal_block(T* block, T mean, T std) {
 }
 
 template <class T>
-void fill_normal_by_16(std::mt19937& engine, TensorView<T> out, double mean, double std) {
+void fill_normal_by_16(Mt19937& engine, TensorView<T> out, double mean, double std) {
   T* const data = out.data();
   const std::int64_t size = out.num_elements();
   const auto fill_block = [&](T* block) { normal_block(block, T(mean), T(std)); };
@@ -120,7 +118,7 @@ void fill_normal_by_16(std::mt19937& engine, TensorView<T> out, double mean, dou
 TorchGenerator::TorchGenerator(std::uint64_t seed) { manual_seed(seed); }
 
 void TorchGenerator::manual_seed(std::uint64_t seed) {
-  engine_.seed(static_cast<std::uint32_t>(seed));
+  engine_ = Mt19937(static_cast<std::uint32_t>(seed));
   next_normal_.reset();
 }
 
@@ -204,12 +202,11 @@ Tensor<std::int64_t> TorchGenerator::randperm(std::int64_t n) {
   return result;
 }
 
-// The words of the engine as its stream operator writes them; the last two are 1 if a normal number
-// is kept, otherwise 0, and the bits of that number.
+// The words of the engine and the index of the next one; then 1 if a normal number is kept,
+// otherwise 0, and the bits of that number.
 Tensor<std::uint64_t> TorchGenerator::state() const {
-  std::stringstream stream;
-  stream << engine_;
-  std::vector<std::uint64_t> words{std::istream_iterator<std::uint64_t>(stream), {}};
+  std::vector<std::uint64_t> words(engine_.words.begin(), engine_.words.end());
+  words.push_back(engine_.next);
   words.push_back(next_normal_ ? 1 : 0);
   words.push_back(std::bit_cast<std::uint64_t>(next_normal_.value_or(0)));
   const Shape shape{static_cast<std::int64_t>(words.size())};
@@ -220,22 +217,19 @@ void TorchGenerator::set_state(TensorView<const std::uint64_t> state) {
   const Tensor<std::uint64_t> own = this->state();
   const Tensor<std::uint64_t> given = to_tensor(state);
   const auto words = given.elements();
-  constexpr auto kSize = std::mt19937::state_size;
+  constexpr auto kSize = Mt19937::kSize;
   const auto is_32_bits = [](std::uint64_t word) { return word >> 32 == 0; };
-  // libstdc++ writes the index of the next word after the words, and does not check it when
-  // reading.
   if (given.shape() != own.shape() || !std::all_of(words.begin(), words.end() - 2, is_32_bits) ||
-      (words.size() > kSize + 2 && words[kSize] > kSize) || words[words.size() - 2] > 1) {
+      words[kSize] > kSize || words[kSize + 1] > 1) {
     throw InvalidArgument(
         fmt::format("TorchGenerator::set_state: shape {} and its words are not the state of a "
                     "generator, which has shape {}",
                     to_string(state.shape()), to_string(own.shape())));
   }
-  std::stringstream stream;
-  for (const std::uint64_t word : words.first(words.size() - 2)) stream << word << ' ';
-  stream >> engine_;
+  for (std::size_t i = 0; i < kSize; ++i) engine_.words[i] = static_cast<std::uint32_t>(words[i]);
+  engine_.next = words[kSize];
   next_normal_.reset();
-  if (words[words.size() - 2] == 1) next_normal_ = std::bit_cast<double>(words.back());
+  if (words[kSize + 1] == 1) next_normal_ = std::bit_cast<double>(words.back());
 }
 
 GeneratorScope::GeneratorScope(TorchGenerator& generator) noexcept

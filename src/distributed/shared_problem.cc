@@ -11,7 +11,7 @@
 #include "distributed/choice.h"
 #include "distributed/own_scores.h"
 #include "distributed/segment_work.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 
 namespace heed { inline namespace v0 { namespace distributed {
 

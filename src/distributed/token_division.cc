@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "distributed/agreement.h"
+#include "heed/core/data_type.h"
 #include "heed/core/error.h"
-#include "heed/core/half.h"
 #include "heed/core/shape.h"
 #include "heed/distributed/attention.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "models/weight_format.h"
 
 namespace heed { inline namespace v0 { namespace models {

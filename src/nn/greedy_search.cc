@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "nn/search_steps.h"
 #include "nn/target_writer.h"
 

@@ -1,8 +1,8 @@
 // Constants of the kernels for a type of real numbers: for float, whose constants user's loops
-// share (heed/core/float_math.h), and for double.
+// share (heed/core/dual.h), and for double.
 #pragma once
 
-#include "heed/core/float_math.h"
+#include "heed/core/dual.h"
 
 namespace heed { inline namespace v0 { namespace kernels {
 

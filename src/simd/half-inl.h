@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "hwy/highway.h"
 #include "simd/reals-inl.h"
 

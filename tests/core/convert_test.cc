@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 
 namespace heed { namespace {
 

@@ -1,10 +1,10 @@
-#include "heed/core/half.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "heed/core/data_type.h"
 
 namespace heed { namespace {
 

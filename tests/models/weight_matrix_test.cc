@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "heed/core/data_type.h"
 #include "heed/core/error.h"
-#include "heed/core/half.h"
 #include "heed/core/parallel.h"
 #include "io/io_test_util.h"
 #include "models/kernels/weight_kernels.h"

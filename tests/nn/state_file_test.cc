@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "heed/core/random.h"
 #include "heed/nn/layers.h"
 #include "io/io_test_util.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attention/kernels/decode/stored_tile.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/tensor.h"
 
 namespace heed::testing_support {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "heed/core/data_type.h"
 #include "heed/core/error.h"
-#include "heed/core/half.h"
 #include "heed/core/random.h"
 #include "heed/viz/explorer.h"
 #include "viz/explorer/base64.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <limits>
@@ -13,17 +14,47 @@
 #include <utility>
 #include <vector>
 
-#include "heed/attention/query_offset.h"
 #include "heed/attention/score_mod.h"
-#include "heed/attention/score_position.h"
-#include "heed/attention/tile_loop.h"
 #include "heed/core/config.h"
-#include "heed/core/float_math.h"
+#include "heed/core/dual.h"
 #include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 {
 
 struct BlockLayout;  // heed/attention/block_layout.h
+
+/// The position of query 0 in its sequence: one number for all batch entries, or one for each, for
+/// caches that are filled to different lengths. Query q is at position q + offset[batch]. A value;
+/// copies share their state.
+///
+///     options.query_offset = 17;
+///     options.query_offset = std::vector<std::int64_t>{17, 5, 0};  // three batch entries
+class HEED_API QueryOffset {
+ public:
+  QueryOffset(std::int64_t of_all = 0) noexcept  // NOLINT(google-explicit-constructor)
+      : of_all_(of_all) {}
+  QueryOffset(std::vector<std::int64_t> of_each);  // NOLINT(google-explicit-constructor)
+
+  std::int64_t operator[](std::int64_t batch) const noexcept {
+    return of_each_ == nullptr ? of_all_ : (*of_each_)[static_cast<std::size_t>(batch)];
+  }
+
+  /// True if every batch entry has its own number.
+  bool is_per_entry() const noexcept { return of_each_ != nullptr; }
+  /// The numbers of all batch entries, or the single one that all share.
+  std::span<const std::int64_t> values() const noexcept {
+    if (of_each_ == nullptr) return {&of_all_, 1};
+    return {of_each_->data(), of_each_->size()};
+  }
+
+  /// Adds `distance` to all positions.
+  QueryOffset& operator+=(std::int64_t distance);
+  QueryOffset& operator-=(std::int64_t distance) { return *this += -distance; }
+
+ private:
+  std::int64_t of_all_ = 0;
+  std::shared_ptr<const std::vector<std::int64_t>> of_each_;
+};
 
 /// The shape of a score tensor and the position of its first query in each sequence.
 struct ScoreShape {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
 #include "heed/core/config.h"
 
@@ -22,36 +21,5 @@ HEED_API void set_max_kept_memory(std::size_t bytes) noexcept;
 
 /// The number of bytes that are kept now.
 HEED_API std::size_t kept_memory() noexcept;
-
-namespace detail {
-
-/// Memory that begins at a cache line of 64 bytes.
-struct MemoryBlock {
-  void* data = nullptr;
-  std::size_t bytes = 0;
-};
-
-/// A block of at least `bytes`, uninitialised. @throws std::bad_alloc when there is no memory.
-HEED_API MemoryBlock take_memory(std::size_t bytes);
-HEED_API void give_back_memory(const MemoryBlock& block) noexcept;
-
-/// A deleter that gives back the block of an object.
-struct GiveBack {
-  std::size_t bytes = 0;
-
-  void operator()(void* data) const noexcept { give_back_memory({data, bytes}); }
-};
-template <class T>
-using Memory = std::unique_ptr<T, GiveBack>;
-
-/// take_memory() as an owning pointer; null for 0 bytes.
-template <class T>
-Memory<T> take_memory_for(std::size_t bytes) {
-  if (bytes == 0) return {};
-  const MemoryBlock block = take_memory(bytes);
-  return {static_cast<T*>(block.data), GiveBack{block.bytes}};
-}
-
-}  // namespace detail
 
 }}  // namespace heed::v0

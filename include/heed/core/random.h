@@ -1,14 +1,39 @@
 /// Random numbers that reproduce the CPU streams of PyTorch and of NumPy's RandomState.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
 
 #include "heed/core/config.h"
 #include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 {
+
+namespace detail {
+
+// The stream of std::mt19937, without its header, which would be a tenth of heed.h. Source:
+// Matsumoto and Nishimura, "Mersenne Twister", 1998.
+struct HEED_API Mt19937 {
+  static constexpr std::size_t kSize = 624;
+  std::array<std::uint32_t, kSize> words;
+  std::size_t next;  // the index of the next word; kSize: all are used
+
+  explicit Mt19937(std::uint32_t seed = 5489);
+  void refill();  // makes the next kSize words
+
+  std::uint32_t operator()() {
+    if (next == kSize) refill();
+    std::uint32_t word = words[next++];
+    word ^= word >> 11;
+    word ^= word << 7 & 0x9d2c5680U;
+    word ^= word << 15 & 0xefc60000U;
+    return word ^ word >> 18;
+  }
+};
+
+}  // namespace detail
 
 /// PyTorch's CPU generator (MT19937): with the same seed, the same calls in the same order give
 /// PyTorch 2.13's numbers. Integers and uniforms are equal bit for bit; normals agree to 1e-6 in
@@ -64,8 +89,7 @@ class HEED_API TorchGenerator {
   /// @throws InvalidArgument when n is negative.
   Tensor<std::int64_t> randperm(std::int64_t n);
 
-  /// The state of the stream, to be saved. Only set_state() of a build with the same standard
-  /// library can read it.
+  /// The state of the stream, to be saved.
   Tensor<std::uint64_t> state() const;
 
   /// Continues the stream from a saved state().
@@ -77,7 +101,7 @@ class HEED_API TorchGenerator {
   void fill_normal(TensorView<T> out, double mean, double std);
   double standard_normal();
 
-  std::mt19937 engine_;
+  detail::Mt19937 engine_;
   std::optional<double> next_normal_;
 };
 
@@ -105,7 +129,7 @@ class HEED_API NumpyRandomState {
  private:
   double standard_normal();
 
-  std::mt19937 engine_;
+  detail::Mt19937 engine_;
   std::optional<double> next_normal_;
 };
 

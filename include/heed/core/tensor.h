@@ -1,21 +1,18 @@
 /// Tensors: Tensor<T> owns its elements, TensorView<T> refers to those of others.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cassert>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
-#include <memory>
-#include <new>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "heed/core/config.h"
-#include "heed/core/memory.h"
 #include "heed/core/shape.h"
 
 namespace heed { inline namespace v0 {
@@ -42,9 +39,38 @@ HEED_API void check_indices(const char* function, const Shape& shape,
 /// The bytes of `count` elements, through checked_multiply.
 HEED_API std::size_t checked_bytes(const Shape& shape, std::size_t element_size);
 
-}  // namespace detail
+/// Memory that begins at a cache line of 64 bytes.
+struct MemoryBlock {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
 
-namespace detail {
+/// A block of at least `bytes`, uninitialised. @throws std::bad_alloc when there is no memory.
+HEED_API MemoryBlock take_memory(std::size_t bytes);
+HEED_API void give_back_memory(const MemoryBlock& block) noexcept;
+
+/// The owner of a block. One class for all types: unique_ptr is compiled anew for each.
+class Memory {
+ public:
+  Memory() = default;
+  /// At least `bytes`, uninitialised; null for 0 bytes.
+  explicit Memory(std::size_t bytes) : block_(bytes == 0 ? MemoryBlock{} : take_memory(bytes)) {}
+  Memory(Memory&& other) noexcept : block_(std::exchange(other.block_, MemoryBlock{})) {}
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() {
+    if (block_.data != nullptr) give_back_memory(block_);
+  }
+
+  void* get() const noexcept { return block_.data; }
+
+ private:
+  MemoryBlock block_;
+};
 
 // A type with elements of one type and a shape: a tensor, a view, a variable.
 template <class T>
@@ -164,7 +190,7 @@ class TensorView {
     }
     TensorView result = *this;
     std::array<std::int64_t, kMaxRank> extents{};
-    std::copy(shape_.begin(), shape_.end(), extents.begin());
+    for (int d = 0; d < rank(); ++d) extents[static_cast<std::size_t>(d)] = extent(d);
     extents[static_cast<std::size_t>(dim)] = end - begin;
     result.shape_ = Shape(std::span(extents.data(), static_cast<std::size_t>(rank())));
     if (begin != 0 && begin != end) result.data_ += begin * stride(dim);
@@ -256,8 +282,9 @@ class Tensor {
 
   /// All zero. @throws InvalidArgument when the bytes do not fit in 63 bits; std::bad_alloc when
   /// there is no memory.
-  explicit Tensor(const Shape& shape) : shape_(shape), data_(allocate(shape)) {
-    std::fill_n(data_.get(), shape.num_elements(), T{});
+  explicit Tensor(const Shape& shape) : shape_(shape), memory_(allocate(shape)) {
+    T* const elements = data();
+    for (std::int64_t i = 0; i < num_elements(); ++i) elements[i] = T{};
   }
 
   /// The given elements in row-major order. @throws InvalidArgument when their number is not
@@ -265,8 +292,8 @@ class Tensor {
   Tensor(const Shape& shape, std::span<const T> elements) : shape_(shape) {
     const auto count = static_cast<std::int64_t>(elements.size());
     if (count != shape.num_elements()) detail::throw_element_count(shape, count);
-    data_ = allocate(shape);
-    std::copy(elements.begin(), elements.end(), data_.get());
+    memory_ = allocate(shape);
+    copy_from(elements.data());
   }
   Tensor(const Shape& shape, std::initializer_list<T> elements)
       : Tensor(shape, std::span<const T>(elements.begin(), elements.size())) {}
@@ -279,25 +306,25 @@ class Tensor {
   /// A tensor with uninitialised elements, for callers that write every one.
   static Tensor uninitialized(const Shape& shape) {
     Tensor result;
-    result.data_ = allocate(shape);
+    result.memory_ = allocate(shape);
     result.shape_ = shape;
     return result;
   }
 
-  Tensor(const Tensor& other) : shape_(other.shape_), data_(allocate(other.shape_)) {
-    std::copy_n(other.data_.get(), shape_.num_elements(), data_.get());
+  Tensor(const Tensor& other) : shape_(other.shape_), memory_(allocate(other.shape_)) {
+    copy_from(other.data());
   }
   Tensor(Tensor&& other) noexcept
-      : shape_(std::exchange(other.shape_, Shape{0})), data_(std::move(other.data_)) {}
+      : shape_(std::exchange(other.shape_, Shape{0})), memory_(std::move(other.memory_)) {}
   Tensor& operator=(Tensor other) noexcept {
     std::swap(shape_, other.shape_);
-    std::swap(data_, other.data_);
+    std::swap(memory_, other.memory_);
     return *this;
   }
   ~Tensor() = default;
 
-  T* data() & noexcept { return data_.get(); }
-  const T* data() const& noexcept { return data_.get(); }
+  T* data() & noexcept { return static_cast<T*>(memory_.get()); }
+  const T* data() const& noexcept { return static_cast<const T*>(memory_.get()); }
   void data() const&& HEED_DELETED("name the tensor first: it ends before the pointer");
   const Shape& shape() const& noexcept { return shape_; }
   Shape shape() const&& noexcept { return shape_; }
@@ -320,11 +347,9 @@ class Tensor {
   TensorView<const T> view() const& noexcept { return {data(), shape_}; }
   void view() const&& HEED_DELETED("name the tensor first: it ends before the view");
   // NOLINTNEXTLINE(google-explicit-constructor): a view is how a tensor is passed
-  operator TensorView<T>() noexcept HEED_LIFETIME_BOUND { return {data_.get(), shape_}; }
+  operator TensorView<T>() noexcept HEED_LIFETIME_BOUND { return {data(), shape_}; }
   // NOLINTNEXTLINE(google-explicit-constructor)
-  operator TensorView<const T>() const noexcept HEED_LIFETIME_BOUND {
-    return {data_.get(), shape_};
-  }
+  operator TensorView<const T>() const noexcept HEED_LIFETIME_BOUND { return {data(), shape_}; }
 
   std::span<T> elements() & noexcept { return {data(), static_cast<std::size_t>(num_elements())}; }
   std::span<const T> elements() const& noexcept {
@@ -363,12 +388,15 @@ class Tensor {
   T item() const { return TensorView<const T>(*this).item(); }
 
  private:
-  static detail::Memory<T> allocate(const Shape& shape) {
-    return detail::take_memory_for<T>(detail::checked_bytes(shape, sizeof(T)));
+  static detail::Memory allocate(const Shape& shape) {
+    return detail::Memory(detail::checked_bytes(shape, sizeof(T)));
+  }
+  void copy_from(const T* elements) noexcept {
+    if (!empty()) std::memcpy(data(), elements, size() * sizeof(T));
   }
 
   Shape shape_;
-  detail::Memory<T> data_;
+  detail::Memory memory_;
 };
 
 template <class U>

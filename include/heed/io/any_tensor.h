@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "heed/core/config.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 {

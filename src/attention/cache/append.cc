@@ -11,8 +11,8 @@
 #include "attention/cache/rotation.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/stored_rows.h"
+#include "heed/core/data_type.h"
 #include "heed/core/error.h"
-#include "heed/core/half.h"
 
 namespace heed { inline namespace v0 { namespace detail {
 

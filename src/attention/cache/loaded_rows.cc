@@ -5,7 +5,6 @@
 #include "attention/cache/stored_rows.h"
 #include "attention/kernels/decode/stored_tile.h"
 #include "heed/core/data_type.h"
-#include "heed/core/half.h"
 
 namespace heed { inline namespace v0 { namespace detail {
 

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "attention/kernels/decode/stored_tile.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 
 namespace heed { inline namespace v0 { namespace detail {
 

@@ -1,6 +1,7 @@
 // The gradients of one panel's rows, and their contributions to those of the keys that they see.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>

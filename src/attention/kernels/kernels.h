@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "attention/kernels/score_loops.h"
-#include "heed/attention/tile_loop.h"
 #include "heed/core/config.h"
 #include "heed/core/data_type.h"
 #include "simd/processor.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "heed/attention/tile_loop.h"
+#include "heed/attention/score_mod.h"
 #include "heed/core/config.h"
 #include "simd/shapes.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/philox.h"
 #include "heed/attention.h"
-#include "heed/attention/score_position.h"
+#include "heed/attention/score_mod.h"
 
 namespace heed { inline namespace v0 {
 

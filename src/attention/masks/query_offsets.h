@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "heed/attention/mask.h"
-#include "heed/attention/query_offset.h"
 
 namespace heed { inline namespace v0 {
 

@@ -7,7 +7,7 @@
 
 #include "attention/plan/prepared.h"
 #include "attention/reference/passes.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 
 namespace heed { inline namespace v0 {
 

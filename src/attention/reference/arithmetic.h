@@ -6,7 +6,7 @@
 
 #include "attention/request/request.h"
 #include "heed/core/convert.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 {

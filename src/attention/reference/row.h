@@ -11,8 +11,8 @@
 #include "attention/reference/softmax.h"
 #include "attention/request/request.h"
 #include "heed/core/cancellation.h"
+#include "heed/core/data_type.h"
 #include "heed/core/dual.h"
-#include "heed/core/half.h"
 
 namespace heed { inline namespace v0 { namespace reference {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "hwy/highway.h"
 #include "models/weight_format.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "heed/attention/statistics.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "viz/explorer/model_check.h"
 #include "viz/explorer/page_json.h"
 

@@ -1,5 +1,6 @@
 #include "viz/figure/canvas.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>

@@ -3,6 +3,7 @@
 // change bits, HEED_WRITE_BITS=1 writes new hashes, of one instruction set per run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>

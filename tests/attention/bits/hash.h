@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/tensor.h"
 
 namespace heed::bits {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "heed/core/float_math.h"
+#include "heed/core/dual.h"
 #include "support/tensors.h"
 
 namespace heed::bits {

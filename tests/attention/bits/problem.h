@@ -10,7 +10,7 @@
 #include "attention/bits/draws.h"
 #include "heed/attention.h"
 #include "heed/attention/mask.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/tensor.h"
 
 namespace heed::bits {

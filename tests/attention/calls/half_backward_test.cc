@@ -11,7 +11,7 @@
 #include "heed/attention/backward.h"
 #include "heed/attention/plan.h"
 #include "heed/attention/reference.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/parallel.h"
 #include "support/exact.h"
 #include "support/kernel_tables.h"

@@ -16,8 +16,8 @@
 #include "heed/attention.h"
 #include "heed/attention/mask.h"
 #include "heed/attention/reference.h"
+#include "heed/core/data_type.h"
 #include "heed/core/error.h"
-#include "heed/core/half.h"
 #include "heed/core/parallel.h"
 #include "support/tensors.h"
 

@@ -10,7 +10,7 @@
 
 #include "attention/engine/exact_rows.h"
 #include "heed/attention/reference.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "support/fused.h"
 #include "support/gradients.h"
 #include "support/statistics.h"

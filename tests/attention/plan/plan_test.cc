@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/heap.h"
-#include "heed/core/half.h"
+#include "heed/core/data_type.h"
 #include "heed/core/parallel.h"
 #include "support/tensors.h"
 

@@ -1,6 +1,4 @@
 // Compiled as a user would: optimised, and with contraction allowed. See tests/CMakeLists.txt.
-#include "heed/attention/tile_loop.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention.h"
+#include "heed/attention/score_mod.h"
 #include "support/kernel_tables.h"
 #include "support/panels.h"
 #include "support/tensors.h"
