@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heed/core/tensor.h"
+#include "heed/core/memory.h"
 
 namespace heed::cli {
 

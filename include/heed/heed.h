@@ -30,11 +30,12 @@
 #include "heed/core/dual.h"
 #include "heed/core/error.h"
 #include "heed/core/function_ref.h"
-#include "heed/core/tensor.h"
+#include "heed/core/memory.h"
 #include "heed/core/parallel.h"
 #include "heed/core/processor.h"
 #include "heed/core/random.h"
 #include "heed/core/shape.h"
+#include "heed/core/tensor.h"
 
 #ifndef HEED_WITHOUT_DISTRIBUTED
 #include "heed/distributed/attention.h"

@@ -8,7 +8,7 @@
 #include "heed/attention.h"
 #include "heed/attention/position.h"
 #include "heed/core/config.h"
-#include "heed/core/tensor.h"
+#include "heed/core/memory.h"
 #include "heed/core/parallel.h"
 
 namespace heed::python {

@@ -1,4 +1,4 @@
-#include "heed/core/tensor.h"
+#include "heed/core/memory.h"
 
 #include <pthread.h>
 
@@ -10,6 +10,7 @@
 #include <new>
 #include <type_traits>
 
+#include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 {
 

@@ -12,8 +12,9 @@
 
 #include "core/thread_executor.h"
 #include "heed/attention.h"
-#include "heed/core/tensor.h"
+#include "heed/core/memory.h"
 #include "heed/core/parallel.h"
+#include "heed/core/tensor.h"
 #include "support/forks.h"
 #include "support/tensors.h"
 

@@ -1,4 +1,4 @@
-#include "heed/core/tensor.h"
+#include "heed/core/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 
 #include "heed/attention.h"
 #include "heed/core/random.h"
+#include "heed/core/tensor.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
