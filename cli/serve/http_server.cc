@@ -1,14 +1,13 @@
 #include "serve/http_server.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
+#include <cstdint>
 #include <utility>
 
 #include "heed/core/error.h"
@@ -26,66 +25,43 @@ void set_option(int socket, int level, int option, int value) {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
-// Returns −1 where the address is unavailable. Accepted sockets inherit the buffer sizes.
-io::FileDescriptor listen_at(const addrinfo& address) {
-  io::FileDescriptor socket(
-      ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol));
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+// Returns −1 where the port is unavailable. Accepted sockets inherit the buffer sizes.
+io::FileDescriptor listen_at(int port) {
+  io::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return socket;
   set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   set_option(socket.get(), SOL_SOCKET, SO_RCVBUF, kSocketBytes);
   set_option(socket.get(), SOL_SOCKET, SO_SNDBUF, kSocketBytes);
-  if (address.ai_family == AF_INET6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  if (::bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+  const sockaddr_in address = loopback(port);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
     return io::FileDescriptor(-1);
   }
   return socket;
 }
 
-io::FileDescriptor listen_at(const Address& address) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(address.port);
-  if (address.host.empty() ||
-      ::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found) != 0) {
-    return io::FileDescriptor(-1);
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    io::FileDescriptor socket = listen_at(*each);
-    if (socket.get() >= 0) return socket;
-  }
-  return io::FileDescriptor(-1);
-}
-
 }  // namespace
 
-std::string url_of(const Address& address) {
-  const bool is_ipv6 = address.host.find(':') != std::string::npos;
-  return fmt::format("http://{}:{}/", is_ipv6 ? '[' + address.host + ']' : address.host,
-                     address.port);
-}
+std::string url_of(int port) { return fmt::format("http://127.0.0.1:{}/", port); }
 
-HttpServer::HttpServer(const Address& address, HttpService service, const ConnectionTimes& times)
-    : listener_(listen_at(address)), service_(std::move(service)), times_(times) {
+HttpServer::HttpServer(int port, HttpService service, const ConnectionTimes& times)
+    : listener_(listen_at(port)), service_(std::move(service)), times_(times) {
   if (listener_.get() < 0) {
-    throw IoError(fmt::format(
-        "cannot listen at {}: the address is not one of this machine, or the port is in "
-        "use or not permitted",
-        url_of(address)));
+    throw IoError(
+        fmt::format("cannot listen at {}: the port is in use or not permitted", url_of(port)));
   }
-}
-
-int HttpServer::port() const {
-  sockaddr_storage address{};
+  sockaddr_in address{};
   socklen_t size = sizeof address;
   ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
-                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+  port_ = ntohs(address.sin_port);
 }
 
 void HttpServer::run(int stop) {

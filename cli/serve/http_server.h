@@ -10,14 +10,8 @@
 
 namespace heed::cli {
 
-// The address at which a server listens.
-struct Address {
-  std::string host;
-  int port = 0;
-};
-
-// Returns "http://HOST:PORT/".
-std::string url_of(const Address& address);
+// Returns "http://127.0.0.1:PORT/".
+std::string url_of(int port);
 
 // One thread waits for all connections and answers each request when it is complete, so that a slow
 // client delays no other. Expensive requests are answered one at a time, the oldest first, after
@@ -30,10 +24,11 @@ class HttpServer {
   static constexpr std::size_t kMaxConnections = 64;
   static constexpr std::size_t kMaxWaiting = 16;
 
-  // Listens at the address; port 0 means any free port. Throws IoError when it is unavailable.
-  HttpServer(const Address& address, HttpService service, const ConnectionTimes& times = {});
+  // Listens at 127.0.0.1, which no other machine reaches; port 0 means any free port. Throws
+  // IoError when the port is unavailable.
+  HttpServer(int port, HttpService service, const ConnectionTimes& times = {});
 
-  int port() const;
+  int port() const { return port_; }
 
   // Serves until `stop` is readable, then finishes the answers that have begun.
   void run(int stop);
@@ -46,6 +41,7 @@ class HttpServer {
   void compute_one();
   void remove_done();
 
+  int port_ = 0;
   io::FileDescriptor listener_;  // −1 once the server should stop
   HttpService service_;
   ConnectionTimes times_;

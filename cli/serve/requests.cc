@@ -40,11 +40,17 @@ bool is_numeric_address(const std::string& host) {
 }
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+  if (host == "localhost") return true;
+  return (host == "::1" || host.starts_with("127.")) && is_numeric_address(host);
 }
 
+struct Host {
+  std::string name;
+  int port = 0;
+};
+
 // Parses "name", "name:port" or "[address]:port"; port −1 if it is invalid.
-Address split_host(std::string_view header) {
+Host split_host(std::string_view header) {
   std::size_t end = header.find(':');
   std::string_view host = header.substr(0, end);
   if (!header.empty() && header.front() == '[') {
@@ -101,14 +107,9 @@ HttpAnswer answer_attention(std::string_view body) {
 
 }  // namespace
 
-bool is_own_host(std::string_view host_header, const Address& address) {
-  const Address asked = split_host(host_header);
-  if (asked.port != address.port) return false;
-  const std::string own = lower_case(address.host);
-  if (asked.host == own || is_loopback(asked.host)) {
-    return asked.host == own || asked.host == "localhost" || is_numeric_address(asked.host);
-  }
-  return !is_loopback(own) && is_numeric_address(asked.host);
+bool is_own_host(std::string_view host_header, int port) {
+  const Host asked = split_host(host_header);
+  return asked.port == port && is_loopback(asked.name);
 }
 
 bool is_own_origin(const HttpRequest& request) {
@@ -122,15 +123,15 @@ bool is_own_origin(const HttpRequest& request) {
          request.header("sec-fetch-dest") == "document";
 }
 
-bool is_computed(const HttpRequest& request, const Address& address) {
+bool is_computed(const HttpRequest& request, int port) {
   return request.method == "POST" && request.path() == kAttentionPath &&
-         is_own_host(request.header("host"), address) && is_own_origin(request);
+         is_own_host(request.header("host"), port) && is_own_origin(request);
 }
 
-HttpAnswer answer_request(const HttpRequest& request, const Address& address,
+HttpAnswer answer_request(const HttpRequest& request, int port,
                           const std::shared_ptr<const std::string>& page) {
   const std::string_view host = request.header("host");
-  if (!is_own_host(host, address)) {
+  if (!is_own_host(host, port)) {
     return error_answer(kForbidden, "the Host header does not name this server");
   }
   if (!is_own_origin(request)) {

@@ -5,7 +5,6 @@
 
 #include <csignal>
 #include <memory>
-#include <utility>
 
 #include "heed/core/error.h"
 #include "heed/viz/explorer.h"
@@ -35,18 +34,16 @@ void catch_signals() {
 
 }  // namespace
 
-ExplorerServer::ExplorerServer(Address address)
-    : address_(std::move(address)),
-      server_(address_,
-              {.answer =
-                   [this, page = std::make_shared<const std::string>(explorer_page(
-                              {{explorer_example()}, true}))](const HttpRequest& request) {
-                     return answer_request(request, address_, page);
-                   },
-               .is_expensive =
-                   [this](const HttpRequest& request) { return is_computed(request, address_); }}) {
-  address_.port = server_.port();
-}
+ExplorerServer::ExplorerServer(int port)
+    : server_(port, {.answer =
+                         [this, page = std::make_shared<const std::string>(explorer_page(
+                                    {{explorer_example()}, true}))](const HttpRequest& request) {
+                           return answer_request(request, server_.port(), page);
+                         },
+                     .is_expensive =
+                         [this](const HttpRequest& request) {
+                           return is_computed(request, server_.port());
+                         }}) {}
 
 void ExplorerServer::run(const std::function<void()>& announce) {
   catch_signals();

@@ -165,13 +165,6 @@ def test_it_listens_at_its_address_only(server):
         socket.create_connection(("127.0.0.2", server.port), timeout=10)
 
 
-def test_another_address(serve):
-    server = urllib.parse.urlsplit(serve("--host", "127.0.0.3")[1])
-    assert server.hostname == "127.0.0.3"
-    assert request(server, body=ask())[0] == 200
-    assert request(server, body=ask(), headers={"Host": f"evil.example:{server.port}"})[0] == 403
-
-
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it(serve, ending):
     process, url = serve()

@@ -72,7 +72,7 @@ class Client {
 class RunningServer {
  public:
   explicit RunningServer(const ConnectionTimes& times, std::size_t filling = 0)
-      : server_({"127.0.0.1", 0}, {[this, filling](const HttpRequest& request) {
+      : server_(0, {[this, filling](const HttpRequest& request) {
                   ++num_answered_;
                   if (request.target == "/throw") throw std::runtime_error("no");
                   std::string body = request.target;
@@ -252,7 +252,7 @@ std::string get(const std::string& target) {
 
 TEST(HttpServer, CheapRequestsDoNotWaitForExpensiveOnesWhichAreBounded) {
   Kitchen kitchen;
-  HttpServer server({"127.0.0.1", 0}, kitchen.service(), kPatient);
+  HttpServer server(0, kitchen.service(), kPatient);
   int stop[2];
   ASSERT_EQ(::pipe2(stop, O_CLOEXEC), 0);
   std::thread thread([&] { server.run(stop[0]); });
@@ -284,16 +284,11 @@ TEST(HttpServer, CheapRequestsDoNotWaitForExpensiveOnesWhichAreBounded) {
 }
 
 TEST(HttpServer, SaysWhereItCannotListen) {
-  const HttpServer first({"127.0.0.1", 0}, {});
-  EXPECT_THAT(
-      [&] {
-        HttpServer({"127.0.0.1", first.port()}, {});
-      },
-      ThrowsMessage<IoError>(HasSubstr(
-          "cannot listen at http://127.0.0.1:" + std::to_string(first.port()) + "/: the address")));
-  EXPECT_THROW(HttpServer({"203.0.113.1", 0}, {}), IoError);  // an address that no machine has
-  EXPECT_THROW(HttpServer({"", 0}, {}), IoError);
-  EXPECT_EQ(url_of({"::1", 80}), "http://[::1]:80/");
+  const HttpServer first(0, {});
+  EXPECT_THAT([&] { HttpServer(first.port(), {}); },
+              ThrowsMessage<IoError>(
+                  HasSubstr("cannot listen at http://127.0.0.1:" + std::to_string(first.port()) +
+                            "/: the port is in use or not permitted")));
 }
 
 }  // namespace
