@@ -80,16 +80,16 @@ test-arm64: ## Build for 64-bit ARM and run the tests under qemu
 	$(install) arm64
 	@scripts/build-and-test arm64
 
-bench: ## Build and run the benchmarks
-	$(install) build bench
+bench: ## Build heed_measure, and say what the parts of heed cost
+	$(install) build
 	$(say) 'building the benchmarks'
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON --log-level=WARNING >/dev/null
-	@cmake --build --preset release --target heed_benchmarks
+	@cmake --build --preset release --target heed_measure
 	$(say) 'running the benchmarks'
-	@cmake --build --preset release --target run_benchmarks
+	@build/release/benchmarks/heed_measure parts
 
 bench-peers: ## Compare the speed with PyTorch, ONNX Runtime, OpenBLAS and oneDNN (ARGS=... for python -m heed.bench)
-	$(install) build bench python peers
+	$(install) build python peers
 	@HEED_PYTHON=required scripts/install-python
 	$(say) 'building what is compared'
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=ON -DHEED_BUILD_PYTHON=ON --log-level=WARNING >/dev/null

@@ -12,21 +12,17 @@ void add_bench(CLI::App& command) {
   add_bench_backward(*verb);
   add_bench_decode(*verb);
   add_bench_linear(*verb);
-  add_bench_tutorial(*verb);
   add_bench_seq2seq(*verb);
   add_bench_storage(*verb);
   add_bench_model(*verb);
   add_bench_distributed(*verb);
   for (CLI::App* measured : verb->get_subcommands({})) measured->group("What to measure");
   verb->footer(
-      "Each repetition runs between two probes of the machine: small calls of attention,\n"
-      "and a read of 1 MiB. It counts as quiet when both made at least 90 % of the\n"
-      "undisturbed calls and read in at most 130 % of the undisturbed time, and when\n"
-      "threads waited for a processor for at most 1 % of it; medians are over the quiet\n"
-      "ones. The peak is the undisturbed rate of fused multiply-adds in the same run, in\n"
-      "the vectors that attention uses; twice that where bfloat16 is multiplied in pairs,\n"
-      "16 times in tiles.\n"
-      "--baseline FILE compares with what --json printed.");
+      "Times are medians over repetitions; 'spread' is half the distance of their quartiles.\n"
+      "What is compared takes turns, repetition by repetition, so that a disturbance of the\n"
+      "machine meets all alike. The peak is the undisturbed rate of fused multiply-adds in\n"
+      "the same run, in the vectors that attention uses; twice that where bfloat16 is\n"
+      "multiplied in pairs, 16 times in tiles.");
 }
 
 }  // namespace heed::cli

@@ -119,8 +119,6 @@ def summary(name, reports):
         for counted in ("tokens", "sentences"):
             if case["work"] != "start" and counted in case:
                 result[f"{counted}_per_second"] = 1e3 * case[counted] / median
-        if "quiet" in first:
-            result["quiet"] = sum(report["results"][index]["quiet"] for report in reports)
         results.append(result | {"repetitions": len(times)})
     return results
 
@@ -198,10 +196,6 @@ def notes_of(report):
             tokens = next(r["case"]["tokens"] for r in report["results"] if str(r["case"].get("past")) == past)
             notes.append(f"{one['implementation']} writes {same} of {tokens} tokens as heed does behind {past}.")
     notes += [f"{name} is missing: {why}." for name, why in report["missing"].items()]
-    own = [result for result in report["results"] if "quiet" in result]
-    quiet = sum(result["quiet"] for result in own)
-    total = sum(result["repetitions"] for result in own)
-    notes.append(f"Of heed's repetitions {quiet} of {total} were quiet.")
     return notes
 
 

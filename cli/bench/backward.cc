@@ -72,6 +72,8 @@ ReadyCase make_gradients_ready_as(const ForwardCase& forward) {
   return make_ready([operands] { return operands->differentiate(); });
 }
 
+}  // namespace
+
 ReadyCase make_backward_ready(const ForwardCase& forward) {
   ReadyCase ready = with_dtype(
       forward, [&](auto number) { return make_gradients_ready_as<decltype(number)>(forward); });
@@ -79,19 +81,17 @@ ReadyCase make_backward_ready(const ForwardCase& forward) {
   return ready;
 }
 
-}  // namespace
-
 void add_bench_backward(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand("backward", "Measure the gradients of one call");
   auto arguments = std::make_shared<CaseArguments>();
   add_case_options(*verb, *arguments, {"float32", "float64", "float16", "bfloat16"});
+  add_timing_options(*verb, *arguments);
   verb->footer(
       "Example:\n"
       "  heed bench backward --seq 1024,2048 --head-dim 64,128 --causal none,square\n\n"
       "What is measured is attention_backward, the allocation of its result included; the\n"
       "forward pass came before. GFLOP/s count 6 pairs head_dim for the scores and the\n"
-      "gradients of query and key, and 4 pairs value_dim for those of weights and value.\n"
-      "'extra bytes' is what one call had allocated at most beyond its result.");
+      "gradients of query and key, and 4 pairs value_dim for those of weights and value.");
   verb->callback([arguments] { report_cases("backward", *arguments, make_backward_ready); });
 }
 

@@ -9,7 +9,6 @@ void add_bench_forward(CLI::App& bench);
 void add_bench_backward(CLI::App& bench);
 void add_bench_decode(CLI::App& bench);
 void add_bench_linear(CLI::App& bench);
-void add_bench_tutorial(CLI::App& bench);
 void add_bench_seq2seq(CLI::App& bench);
 void add_bench_storage(CLI::App& bench);
 void add_bench_model(CLI::App& bench);

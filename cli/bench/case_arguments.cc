@@ -31,37 +31,6 @@ void multiply(std::vector<ForwardCase>& cases, const std::vector<T>& values, con
   cases = std::move(product);
 }
 
-std::vector<ForwardCase> cases_of(const CaseArguments& arguments) {
-  std::vector<ForwardCase> cases(1);
-  const auto each = [&cases](const auto& values, const auto& set) { multiply(cases, values, set); };
-  // An option that is not given takes the value of its counterpart, which 0 stands for here.
-  const auto each_or = [&each](const Numbers& values, const auto& set) {
-    each(values.empty() ? Numbers{0} : values, set);
-  };
-  each(arguments.path, [](ForwardCase& c, const std::string& path) { c.path = path; });
-  each(arguments.dtype, [](ForwardCase& c, const std::string& dtype) { c.dtype = dtype; });
-  each(arguments.layout, [](ForwardCase& c, const std::string& layout) { c.layout = layout; });
-  each(arguments.threads, [](ForwardCase& c, std::int64_t n) { c.threads = static_cast<int>(n); });
-  each(arguments.causal, [](ForwardCase& c, const std::string& causal) {
-    if (causal != "none") c.causal = causal;
-  });
-  each(arguments.with, [](ForwardCase& c, const std::string& with) { c.with = with; });
-  each(arguments.batch, [](ForwardCase& c, std::int64_t n) { c.batch = n; });
-  each(arguments.heads, [](ForwardCase& c, std::int64_t n) { c.num_heads = n; });
-  each_or(arguments.kv_heads,
-          [](ForwardCase& c, std::int64_t n) { c.num_kv_heads = n == 0 ? c.num_heads : n; });
-  each(arguments.head_dim, [](ForwardCase& c, std::int64_t n) { c.head_dim = n; });
-  each_or(arguments.value_dim,
-          [](ForwardCase& c, std::int64_t n) { c.value_dim = n == 0 ? c.head_dim : n; });
-  each(arguments.seq, [](ForwardCase& c, std::int64_t n) { c.q_len = n; });
-  each_or(arguments.kv_seq,
-          [](ForwardCase& c, std::int64_t n) { c.kv_len = n == 0 ? c.q_len : n; });
-  for (ForwardCase& forward : cases) {
-    forward.mask = arguments.mask;
-  }
-  return cases;
-}
-
 // An option whose values --in-turn can alternate.
 struct TurnOption {
   const char* name;
@@ -117,6 +86,39 @@ std::vector<Turns> turns_of(const CaseArguments& arguments, const std::vector<Fo
 
 }  // namespace
 
+std::vector<ForwardCase> cases_of(CaseArguments arguments) {
+  if (arguments.threads.empty()) arguments.threads = {num_threads()};
+  std::vector<ForwardCase> cases(1);
+  const auto each = [&cases](const auto& values, const auto& set) { multiply(cases, values, set); };
+  // An option that is not given takes the value of its counterpart, which 0 stands for here.
+  const auto each_or = [&each](const Numbers& values, const auto& set) {
+    each(values.empty() ? Numbers{0} : values, set);
+  };
+  each(arguments.path, [](ForwardCase& c, const std::string& path) { c.path = path; });
+  each(arguments.dtype, [](ForwardCase& c, const std::string& dtype) { c.dtype = dtype; });
+  each(arguments.layout, [](ForwardCase& c, const std::string& layout) { c.layout = layout; });
+  each(arguments.threads, [](ForwardCase& c, std::int64_t n) { c.threads = static_cast<int>(n); });
+  each(arguments.causal, [](ForwardCase& c, const std::string& causal) {
+    if (causal != "none") c.causal = causal;
+  });
+  each(arguments.with, [](ForwardCase& c, const std::string& with) { c.with = with; });
+  each(arguments.batch, [](ForwardCase& c, std::int64_t n) { c.batch = n; });
+  each(arguments.heads, [](ForwardCase& c, std::int64_t n) { c.num_heads = n; });
+  each_or(arguments.kv_heads,
+          [](ForwardCase& c, std::int64_t n) { c.num_kv_heads = n == 0 ? c.num_heads : n; });
+  each(arguments.head_dim, [](ForwardCase& c, std::int64_t n) { c.head_dim = n; });
+  each_or(arguments.value_dim,
+          [](ForwardCase& c, std::int64_t n) { c.value_dim = n == 0 ? c.head_dim : n; });
+  each(arguments.seq, [](ForwardCase& c, std::int64_t n) { c.q_len = n; });
+  each_or(arguments.kv_seq,
+          [](ForwardCase& c, std::int64_t n) { c.kv_len = n == 0 ? c.q_len : n; });
+  for (ForwardCase& forward : cases) {
+    forward.mask = arguments.mask;
+    check(forward);
+  }
+  return cases;
+}
+
 void add_names(CLI::App& verb, const std::string& option, Names& names, const Names& allowed,
                const std::string& help) {
   // Names that do not fit on a line are listed in the help text instead.
@@ -156,6 +158,9 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
   add_names(verb, "--layout", arguments.layout, {"bhtd", "bthd"},
             "How memory lies: [batch, heads, length, dim] or [batch, length, heads, dim]; bhtd");
   add_numbers(verb, "--threads", arguments.threads, 1024, "All the machine has, if not given");
+}
+
+void add_timing_options(CLI::App& verb, CaseArguments& arguments) {
   add_option(verb, "--repeat", arguments.repetitions,
              "How often each case is measured; one repetition is as many calls as fill 2 ms")
       ->check(CLI::Range(1, 1000000).description(""))
@@ -168,18 +173,12 @@ void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dty
              "disturbs all: 'of first' is how many times as fast as the first it is")
       ->check(one_of(in_turn))
       ->type_name(fmt::format("{}", fmt::join(in_turn, "|")));
-  add_report_options(verb, arguments.report);
-  add_flag(verb, "--samples", arguments.with_samples,
-           "In JSON, also every repetition with its probes");
+  add_report_options(verb, arguments.as_json);
 }
 
-void report_cases(const char* verb, CaseArguments arguments,
+void report_cases(const char* verb, const CaseArguments& arguments,
                   ReadyCase (*make_ready)(const ForwardCase&)) {
-  const ReportPrinter printer(arguments.report, verb);
-  if (arguments.threads.empty()) arguments.threads = {num_threads()};
-  const std::vector<ForwardCase> cases = cases_of(arguments);
-  for (const ForwardCase& one : cases) check(one);
-  const std::vector<Turns> all_turns = turns_of(arguments, cases);
+  const std::vector<Turns> all_turns = turns_of(arguments, cases_of(arguments));
   std::vector<Outcome> outcomes;
   {
     Progress progress(static_cast<int>(all_turns.size()));
@@ -196,9 +195,8 @@ void report_cases(const char* verb, CaseArguments arguments,
       for (ReadyCase& one : ready) outcomes.push_back(std::move(one.outcome));
     }
   }
-  const Samples samples = arguments.with_samples ? Samples::kIncluded : Samples::kLeftOut;
-  printer.print(to_json(outcomes, samples),
-                [](const nlohmann::ordered_json& report) { return to_table(report); });
+  print_report(arguments.as_json, verb, to_json(outcomes),
+               [](const nlohmann::ordered_json& report) { return to_table(report); });
 }
 
 }  // namespace heed::cli

@@ -8,7 +8,6 @@
 
 #include "bench/forward_case.h"
 #include "bench/outcome.h"
-#include "bench/report.h"
 
 namespace heed::cli {
 
@@ -22,8 +21,7 @@ struct CaseArguments {
   Numbers batch{1}, heads{8}, kv_heads, seq{1024}, kv_seq, head_dim{64}, value_dim, threads;
   int repetitions = 10;
   std::string in_turn;  // the name of one of the lists, or empty
-  bool with_samples = false;
-  ReportOptions report;
+  bool as_json = false;
 };
 
 // Add options that take lists of allowed names, or of numbers from 1 to `most`.
@@ -34,10 +32,18 @@ void add_numbers(CLI::App& verb, const std::string& option, Numbers& numbers, st
 
 // Adds an option for each list. `dtypes` are the types that the verb supports.
 void add_case_options(CLI::App& verb, CaseArguments& arguments, const Names& dtypes);
+// Adds --repeat, --in-turn and --json.
+void add_timing_options(CLI::App& verb, CaseArguments& arguments);
 
-// Measures every case and prints the report of `verb`. Throws UsageError for a case that attention
-// would refuse. `make_ready` returns the call of a case and its number of operations.
-void report_cases(const char* verb, CaseArguments arguments,
+// Returns the cases. Throws UsageError for one that attention would refuse.
+std::vector<ForwardCase> cases_of(CaseArguments arguments);
+
+// Return the call of a case and its number of operations.
+ReadyCase make_forward_ready(const ForwardCase& forward);
+ReadyCase make_backward_ready(const ForwardCase& forward);
+
+// Measures every case and prints the report of `verb`. Throws what cases_of() throws.
+void report_cases(const char* verb, const CaseArguments& arguments,
                   ReadyCase (*make_ready)(const ForwardCase&));
 
 }  // namespace heed::cli

@@ -32,7 +32,7 @@ struct DecodeArguments {
       threads;
   Names storage{"float32"};
   int repetitions = 10;
-  ReportOptions report;
+  bool as_json = false;
 };
 
 // Quantised storage and shared prefixes need pages: returns 128 where none are given.
@@ -88,15 +88,12 @@ Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
   }
   const Sampling sampling{
       .threads = one.threads, .repetitions = repetitions, .seconds_per_repetition = 0.02};
-  const auto timed = time_in_turn(sampling, calls, progress);
-  std::vector<Repetition> all;
-  for (const auto& of_call : timed) all.insert(all.end(), of_call.begin(), of_call.end());
-  const Rates undisturbed = undisturbed_rates(all);
-  const Timing of_token = summarize(timed[1], undisturbed);
-  const double seconds = of_token.median_seconds;
-  const double rate = static_cast<double>(cache->bytes()) / seconds;
-  const double read_rate =
-      static_cast<double>(cache->bytes()) / summarize(timed[0], undisturbed).median_seconds;
+  const auto timed = time_in_turn(sampling, calls, progress.counting(repetitions));
+  const Timing of_token = summarize(timed[1].seconds);
+  const double seconds = of_token.median;
+  const auto bytes = static_cast<double>(cache->bytes());
+  const double rate = bytes / seconds;
+  const double read_rate = bytes / median(timed[0].seconds);
   Json result{{"case",
                {{"storage", one.storage},
                 {"batch", one.batch},
@@ -111,10 +108,10 @@ Json measure(const DecodeCase& one, int repetitions, Progress& progress) {
               {"read_gbytes_per_s", read_rate / 1e9},
               {"bandwidth_share", rate / read_rate},
               {"us_per_token", seconds * 1e6},
-              {"quiet", of_token.quiet},
+              {"quartiles_us", {of_token.lower_quartile * 1e6, of_token.upper_quartile * 1e6}},
               {"repetitions", repetitions}};
   if (apart_cache) {
-    const double apart = summarize(timed[2], undisturbed).median_seconds;
+    const double apart = median(timed[2].seconds);
     result["us_per_token_apart"] = apart * 1e6;
     result["share_of_apart"] = seconds / apart;
   }
@@ -151,7 +148,7 @@ std::string decode_table(const Json& report) {
   }
   std::vector<std::vector<std::string>> rows{{"storage"}};
   for (const Column& column : columns) rows.front().emplace_back(column.title);
-  rows.front().emplace_back("quiet");
+  rows.front().emplace_back("spread");
   for (const Json& result : results) {
     const Json& one = result["case"];
     std::vector<std::string> row{one["storage"]};
@@ -162,15 +159,13 @@ std::string decode_table(const Json& report) {
                                       column.factor * object[column.name].get<double>())
                         : "");
     }
-    row.push_back(quiet_cell(result));
+    row.push_back(spread_cell(result, "quartiles_us"));
     rows.push_back(std::move(row));
   }
-  add_ratios(report, rows);
-  return headline(report["machine"]) + aligned(rows) + quiet_note(report);
+  return headline(report["machine"]) + aligned(rows);
 }
 
 void run_decode(DecodeArguments arguments) {
-  const ReportPrinter printer(arguments.report, "decode", "us_per_token");
   if (arguments.threads.empty()) arguments.threads = {num_threads()};
   const std::vector<DecodeCase> cases = decode_cases(arguments);
   for (const DecodeCase& one : cases) check(one);
@@ -181,8 +176,8 @@ void run_decode(DecodeArguments arguments) {
       results.push_back(measure(one, arguments.repetitions, progress));
     }
   }
-  printer.print({{"machine", machine()}, {"results", results}},
-                [](const Json& report) { return decode_table(report); });
+  print_report(arguments.as_json, "decode", {{"machine", machine()}, {"results", results}},
+               [](const Json& report) { return decode_table(report); });
 }
 
 }  // namespace
@@ -211,7 +206,7 @@ void add_bench_decode(CLI::App& bench) {
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  add_report_options(*verb, arguments->report);
+  add_report_options(*verb, arguments->as_json);
   verb->footer(
       "Example:\n"
       "  heed bench decode --kv-seq 4096,16384 --storage float32,bfloat16 --threads 1\n\n"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +15,7 @@
 #include "bench/case_arguments.h"
 #include "bench/measured_ranks.h"
 #include "bench/report.h"
-#include "bench/simulated_cluster.h"
-#include "heed/core/error.h"
 #include "heed/core/parallel.h"
-#include "heed/distributed/plan.h"
-#include "mask_argument.h"
 #include "ranks.h"
 #include "verbs.h"
 
@@ -38,11 +33,8 @@ struct DistributedArguments {
   int threads = 0;       // of all ranks together
   int threads_each = 0;  // of each process that mpirun started
   int repetitions = 3;
-  ReportOptions report;
-  bool simulates = false;
+  bool as_json = false;
   bool names_ranks = false;  // --ranks is given
-  Links links;
-  std::string out;
 
   AttentionShapes shapes(std::int64_t length) const {
     return {.num_heads = heads,
@@ -54,13 +46,6 @@ struct DistributedArguments {
   }
   std::vector<DividedCase> cases() const;
 };
-
-distributed::DividedBy divided_by(const std::string& name) {
-  using distributed::DividedBy;
-  if (name == to_string(DividedBy::kTokens)) return DividedBy::kTokens;
-  if (name == to_string(DividedBy::kHeads)) return DividedBy::kHeads;
-  return DividedBy::kAutomatic;
-}
 
 std::vector<DividedCase> DistributedArguments::cases() const {
   std::vector<DividedCase> all;
@@ -76,22 +61,20 @@ std::vector<DividedCase> DistributedArguments::cases() const {
 
 std::string ranks_table(const Json& report) {
   std::vector<std::vector<std::string>> rows{{"pass", "seq", "by", "ranks", "threads each", "ms",
-                                              "one process ms", "efficiency", "waiting",
-                                              "received MB", "quiet"}};
+                                              "spread", "one process ms", "efficiency", "waiting",
+                                              "received MB"}};
   const auto cell = [](const Json& number, int digits) {
     return number.is_null() ? "-" : fmt::format("{:.{}f}", number.get<double>(), digits);
   };
   for (const Json& row : report["results"]) {
     const Json& one = row["case"];
     rows.push_back({one["pass"], one["seq"].dump(), one["divided_by"], one["ranks"].dump(),
-                    one["threads"].dump(), cell(row["median_ms"], 1),
+                    one["threads"].dump(), cell(row["median_ms"], 1), spread_cell(row),
                     cell(row["one_process_ms"], 1), cell(row["efficiency"], 2),
                     fmt::format("{:.1f} %", 100 * row["waiting_share"].get<double>()),
-                    fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6),
-                    quiet_cell(row)});
+                    fmt::format("{:.1f}", row["bytes_received"].get<double>() / 1e6)});
   }
-  add_ratios(report, rows);
-  return headline(report["machine"]) + aligned(rows) + quiet_note(report) + baseline_notes(report);
+  return headline(report["machine"]) + aligned(rows);
 }
 
 // Measures ranks that are threads of this process, or processes that mpirun started.
@@ -108,8 +91,6 @@ std::vector<MeasuredRanks> measure_case(const DistributedArguments& arguments,
 }
 
 void run_ranks(const DistributedArguments& arguments) {
-  std::optional<ReportPrinter> printer;
-  on_first_rank([&] { printer.emplace(arguments.report, "distributed"); });
   Json report{{"machine", machine()}, {"results", Json::array()}};
   {
     const std::vector<DividedCase> cases = arguments.cases();
@@ -120,14 +101,15 @@ void run_ranks(const DistributedArguments& arguments) {
       }
     }
   }
-  on_first_rank(
-      [&] { printer->print(report, [](const Json& whole) { return ranks_table(whole); }); });
+  on_first_rank([&] {
+    print_report(arguments.as_json, "distributed", report,
+                 [](const Json& whole) { return ranks_table(whole); });
+  });
 }
 
 // Throws UsageError where mpirun started several processes and the options name other ranks.
 void check_processes(const DistributedArguments& arguments) {
   if (ranks() == nullptr) return;
-  if (arguments.simulates) refuse_ranks("bench distributed --simulate");
   if (arguments.names_ranks) {
     throw UsageError(fmt::format(
         "--ranks: {} processes were started, which are the ranks, expected none to be named",
@@ -144,51 +126,12 @@ void settle_threads(DistributedArguments& arguments) {
   if (arguments.threads == 0) arguments.threads = num_threads();
 }
 
-// Throws UsageError for a case that cannot be divided, before anything is measured.
-void check_cases(const DistributedArguments& arguments) {
-  const Numbers sizes = ranks() == nullptr ? arguments.ranks : Numbers{ranks()->size()};
-  for (const DividedCase& one : arguments.cases()) {
-    for (const std::int64_t size : sizes) {
-      try {
-        distributed::plan(one.shapes, static_cast<int>(size), one.options(), one.divided_by);
-      } catch (const InvalidArgument& error) {
-        throw UsageError(
-            fmt::format("--seq, --heads, --kv-heads, --mask or --divide: {}", error.what()));
-      }
-    }
-  }
-}
-
 void run_distributed(DistributedArguments arguments) {
   check_processes(arguments);
   settle_threads(arguments);
-  check_cases(arguments);
-  if (!arguments.simulates) return run_ranks(arguments);
-  report_simulation({.cases = arguments.cases(),
-                     .ranks = arguments.ranks,
-                     .threads = arguments.threads,
-                     .links = arguments.links,
-                     .out = arguments.out,
-                     .report = arguments.report});
-}
-
-void add_simulation_options(CLI::App& verb, DistributedArguments& arguments) {
-  CLI::Option* simulates =
-      add_flag(verb, "--simulate", arguments.simulates,
-               "Say what ranks on machines of their own would take: by a model, with the rate "
-               "measured here");
-  add_option(verb, "--latency", arguments.links.latency_us, "Microseconds of a message")
-      ->check(CLI::Range(0.0, 1e6).description(""))
-      ->capture_default_str()
-      ->needs(simulates);
-  add_option(verb, "--bandwidth", arguments.links.gbytes_per_s,
-             "GB/s that a machine sends, and receives")
-      ->check(CLI::Range(1e-3, 1e6).description(""))
-      ->capture_default_str()
-      ->needs(simulates);
-  add_option(verb, "--out", arguments.out, "Draw efficiency against ranks: " + simulation_endings())
-      ->type_name("FILE")
-      ->needs(simulates);
+  check_division(arguments.cases(),
+                 ranks() == nullptr ? arguments.ranks : Numbers{ranks()->size()});
+  run_ranks(arguments);
 }
 
 }  // namespace
@@ -218,19 +161,16 @@ void add_bench_distributed(CLI::App& bench) {
   add_option(*verb, "--repeat", arguments->repetitions, "How often each case is measured")
       ->check(CLI::Range(1, 1000000).description(""))
       ->capture_default_str();
-  add_report_options(*verb, arguments->report);
-  add_simulation_options(*verb, *arguments);
+  add_report_options(*verb, arguments->as_json);
   verb->footer(
       "Ranks are threads of this process, each with its share of --threads, or the\n"
       "processes that mpirun started; 'one process' is attention() with the threads of\n"
       "all, measured in turn, where the first rank has as many processors.\n"
       "'efficiency' is its time by that of the ranks, 'waiting' the share of their time\n"
-      "that goes by in messages, 'received' what the busiest rank gets from others. The\n"
-      "model of --simulate is in docs/distributed.md.\n\n"
+      "that goes by in messages, 'received' what the busiest rank gets from others.\n\n"
       "Examples:\n"
       "  heed bench distributed --ranks 1,2 --pass forward,backward\n"
-      "  mpirun -n 4 heed bench distributed --seq 65536\n"
-      "  heed bench distributed --simulate --ranks 1,4,16,64 --seq 65536,1048576");
+      "  mpirun -n 4 heed bench distributed --seq 65536");
   verb->callback([arguments, verb] {
     arguments->names_ranks = verb->count("--ranks") > 0;
     run_distributed(*arguments);

@@ -1,8 +1,13 @@
 #include "bench/divided_pass.h"
 
+#include <fmt/format.h>
+
+#include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "heed/distributed/attention.h"
+#include "heed/distributed/plan.h"
 #include "mask_argument.h"
+#include "verbs.h"
 
 namespace heed::cli {
 
@@ -22,6 +27,26 @@ PassOperands draw_pass(const DividedCase& one, std::int64_t length, std::uint64_
 }
 
 }  // namespace
+
+distributed::DividedBy divided_by(const std::string& name) {
+  using distributed::DividedBy;
+  if (name == to_string(DividedBy::kTokens)) return DividedBy::kTokens;
+  if (name == to_string(DividedBy::kHeads)) return DividedBy::kHeads;
+  return DividedBy::kAutomatic;
+}
+
+void check_division(const std::vector<DividedCase>& cases, const std::vector<std::int64_t>& sizes) {
+  for (const DividedCase& one : cases) {
+    for (const std::int64_t size : sizes) {
+      try {
+        distributed::plan(one.shapes, static_cast<int>(size), one.options(), one.divided_by);
+      } catch (const InvalidArgument& error) {
+        throw UsageError(
+            fmt::format("--seq, --heads, --kv-heads, --mask or --divide: {}", error.what()));
+      }
+    }
+  }
+}
 
 AttentionOptions DividedCase::options() const { return {.mask = parse_mask("--mask", mask)}; }
 

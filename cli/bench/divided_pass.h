@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "heed/attention.h"
 #include "heed/attention/backward.h"
@@ -21,6 +22,12 @@ struct DividedCase {
 
   AttentionOptions options() const;
 };
+
+// Returns a way of dividing by its name: automatic, tokens or heads.
+distributed::DividedBy divided_by(const std::string& name);
+
+// Throws UsageError for a case that cannot be divided among so many ranks.
+void check_division(const std::vector<DividedCase>& cases, const std::vector<std::int64_t>& sizes);
 
 // The tensors of a pass over all tokens or over the tokens of one rank.
 struct PassOperands {

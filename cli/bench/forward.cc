@@ -26,6 +26,8 @@ ReadyCase make_ready_as(const ForwardCase& forward) {
   return make_ready([operands] { return operands->attend(); });
 }
 
+}  // namespace
+
 ReadyCase make_forward_ready(const ForwardCase& forward) {
   ReadyCase ready =
       with_dtype(forward, [&](auto number) { return make_ready_as<decltype(number)>(forward); });
@@ -33,19 +35,17 @@ ReadyCase make_forward_ready(const ForwardCase& forward) {
   return ready;
 }
 
-}  // namespace
-
 void add_bench_forward(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand("forward", "Measure one call of attention");
   auto arguments = std::make_shared<CaseArguments>();
   add_case_options(*verb, *arguments, {"float32", "float64", "float16", "bfloat16"});
+  add_timing_options(*verb, *arguments);
   verb->footer(
       "Example:\n"
       "  heed bench forward --seq 128,512,2048 --head-dim 64,128 --causal none,square\n\n"
       "Options that take a list measure every combination. GFLOP/s count 2 pairs head_dim\n"
       "for the scores and 2 pairs value_dim for the output, over the pairs of query and\n"
-      "key that the mask lets through. 'extra bytes' is what one call had allocated at\n"
-      "most beyond its output, counted in operator new.");
+      "key that the mask lets through.");
   verb->callback([arguments] { report_cases("forward", *arguments, make_forward_ready); });
 }
 

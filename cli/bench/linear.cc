@@ -27,7 +27,7 @@ struct LinearArguments {
   Names mask{"none", "causal"};
   Numbers seq{256, 1024, 4096, 16384}, heads{8}, head_dim{64}, threads;
   int repetitions = 5;
-  ReportOptions report;
+  bool as_json = false;
 };
 
 struct LinearCase {
@@ -160,7 +160,6 @@ std::vector<LinearCase> cases_of(const LinearArguments& arguments) {
 }
 
 void run_linear(LinearArguments arguments) {
-  const ReportPrinter printer(arguments.report, "linear");
   if (arguments.threads.empty()) arguments.threads = {num_threads()};
   const std::vector<LinearCase> cases = cases_of(arguments);
   int total = 0;
@@ -174,8 +173,8 @@ void run_linear(LinearArguments arguments) {
       }
     }
   }
-  printer.print(to_json(outcomes),
-                [](const nlohmann::ordered_json& report) { return to_table(report); });
+  print_report(arguments.as_json, "linear", to_json(outcomes),
+               [](const nlohmann::ordered_json& report) { return to_table(report); });
 }
 
 }  // namespace
@@ -195,7 +194,7 @@ void add_bench_linear(CLI::App& bench) {
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
-  add_report_options(*verb, arguments->report);
+  add_report_options(*verb, arguments->as_json);
   verb->footer(
       "'softmax' is attention, 'elu+1' and 'relu' feature_map_attention, and where a query\n"
       "sees no later key, 'linear', 'gated', 'delta' and 'gated delta' the rules of\n"

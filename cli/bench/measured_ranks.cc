@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bench/measurement.h"
+#include "bench/report.h"
 #include "bench/timed_ranks.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/parallel.h"
@@ -48,10 +49,6 @@ class RankPass {
   double waited_ = 0;  // in messages
   double seconds_ = 0;
 };
-
-Timing timing_of(const std::vector<Repetition>& repetitions) {
-  return summarize(repetitions, undisturbed_rates(repetitions));
-}
 
 // `size` ranks that are threads of this process.
 class ThreadRanksPass {
@@ -170,10 +167,10 @@ MeasuredRanks lead_measurement(LedRanks& led, const DividedCase& one, int thread
   const auto one_process = [&] { whole.compute(options); };
   std::vector<FunctionRef<void()>> calls{divided};
   if (measures_one) calls.emplace_back(one_process);
-  const auto repetitions = time_in_turn(of_calls, calls, progress);
+  const auto made = time_in_turn(of_calls, calls, progress.counting(sampling.repetitions));
   MeasuredRanks found;
-  found.timing = timing_of(repetitions[0]);
-  if (measures_one) found.one_process_seconds = timing_of(repetitions[1]).median_seconds;
+  found.timing = summarize(made[0].seconds);
+  if (measures_one) found.one_process_seconds = median(made[1].seconds);
   return found;
 }
 
@@ -194,15 +191,14 @@ Json MeasuredRanks::row(const DividedCase& one) const {
     return one_process_seconds ? Json(number) : Json(nullptr);
   };
   const double alone = one_process_seconds.value_or(0);
-  return {{"case", described},
-          {"median_ms", timing.median_seconds * 1e3},
-          {"one_process_ms", beside(alone * 1e3)},
-          {"efficiency", beside(alone / timing.median_seconds)},
-          {"waiting_share", waiting_share},
-          {"balance", plan.balance()},
-          {"bytes_received", plan.most_bytes_received()},
-          {"quiet", timing.quiet},
-          {"repetitions", timing.repetitions}};
+  Json row{{"case", described}};
+  row.update(times_json(timing));
+  row.update({{"one_process_ms", beside(alone * 1e3)},
+              {"efficiency", beside(alone / timing.median)},
+              {"waiting_share", waiting_share},
+              {"balance", plan.balance()},
+              {"bytes_received", plan.most_bytes_received()}});
+  return row;
 }
 
 std::vector<MeasuredRanks> measure_thread_ranks(const DividedCase& one,
@@ -217,16 +213,16 @@ std::vector<MeasuredRanks> measure_thread_ranks(const DividedCase& one,
     ranks.push_back(std::make_unique<ThreadRanksPass>(whole, options, static_cast<int>(size)));
     calls.emplace_back(*ranks.back());
   }
-  const auto times =
-      time_in_turn({.threads = threads, .warmups = 1, .repetitions = repetitions}, calls, progress);
+  const auto made = time_in_turn({.threads = threads, .warmups = 1, .repetitions = repetitions},
+                                 calls, progress.counting(repetitions));
   std::vector<MeasuredRanks> found;
   found.reserve(ranks.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const auto size = static_cast<int>(sizes[i]);
     found.push_back({.size = size,
                      .threads = std::max(threads / size, 1),
-                     .timing = timing_of(times[i + 1]),
-                     .one_process_seconds = timing_of(times[0]).median_seconds,
+                     .timing = summarize(made[i + 1].seconds),
+                     .one_process_seconds = median(made[0].seconds),
                      .waiting_share = ranks[i]->waiting_share()});
   }
   return found;

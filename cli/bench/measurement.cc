@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <ctime>
+#include <thread>
 
-#include "bench/waiting.h"
+#include "bench/peak.h"
 #include "heed/core/parallel.h"
 
 namespace heed::cli {
@@ -19,25 +21,25 @@ double seconds_per_call(int count, FunctionRef<void()> call) {
   return elapsed.count() / count;
 }
 
-// Times one repetition, without the probes around it.
-Repetition time_once(int count, FunctionRef<void()> call) {
-  Repetition made;
-  const Waiting waiting = waiting_so_far();
-  made.at =
-      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  made.seconds = seconds_per_call(count, call);
-  made.elapsed = made.seconds * count;
-  made.waiting_share = waited(waiting, waiting_so_far()) / made.elapsed;
-  return made;
+void time_once(const Sampling& sampling, int count, FunctionRef<void()> call, Repetitions& made) {
+  if (sampling.rest > 0) std::this_thread::sleep_for(std::chrono::duration<double>(sampling.rest));
+  measure_peak(sampling.threads);
+  if (sampling.begins_untimed && count > 1) call();
+  const std::clock_t busy = std::clock();  // of all threads
+  const double seconds = seconds_per_call(count, call);
+  const double busy_seconds = static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC;
+  made.seconds.push_back(seconds);
+  made.busy_threads.push_back(busy_seconds / (seconds * count));
 }
 
 // Returns the number of calls that fill a repetition, estimated from the last warm-up call.
-int calls_of_repetition(const Sampling& sampling, FunctionRef<void()> call, Progress& progress) {
+int calls_of_repetition(const Sampling& sampling, FunctionRef<void()> call,
+                        FunctionRef<void(int)> report) {
   constexpr double kMostCalls = 100000;
   double seconds = sampling.seconds_per_repetition;
   for (int i = 0; i < sampling.warmups; ++i) {
     seconds = seconds_per_call(1, call);
-    progress.report(0, sampling.repetitions);
+    report(0);
   }
   const double count = std::ceil(sampling.seconds_per_repetition / std::max(seconds, 1e-9));
   return static_cast<int>(std::clamp(count, 1.0, kMostCalls));
@@ -45,31 +47,20 @@ int calls_of_repetition(const Sampling& sampling, FunctionRef<void()> call, Prog
 
 }  // namespace
 
-std::vector<std::vector<Repetition>> time_in_turn(const Sampling& sampling,
-                                                  std::span<const FunctionRef<void()>> calls,
-                                                  Progress& progress) {
+std::vector<Repetitions> time_in_turn(const Sampling& sampling,
+                                      std::span<const FunctionRef<void()>> calls,
+                                      FunctionRef<void(int)> report) {
   set_num_threads(sampling.threads);
   std::vector<int> counts;
-  for (const auto& call : calls) counts.push_back(calls_of_repetition(sampling, call, progress));
-  std::vector<std::vector<Repetition>> repetitions(calls.size());
-  const Rates settled = settle_machine(sampling.threads);
-  Probe before = probe_machine(sampling.threads);
+  for (const auto& call : calls) counts.push_back(calls_of_repetition(sampling, call, report));
+  std::vector<Repetitions> made(calls.size());
   for (int i = 0; i < sampling.repetitions; ++i) {
     for (std::size_t which = 0; which < calls.size(); ++which) {
-      Repetition repetition = time_once(counts[which], calls[which]);
-      repetition.settled = settled;
-      repetition.before = before;
-      repetition.after = before = probe_machine(sampling.threads);
-      repetitions[which].push_back(repetition);
+      time_once(sampling, counts[which], calls[which], made[which]);
     }
-    progress.report(i + 1, sampling.repetitions);
+    report(i + 1);
   }
-  return repetitions;
-}
-
-std::vector<Repetition> time_calls(const Sampling& sampling, FunctionRef<void()> call,
-                                   Progress& progress) {
-  return time_in_turn(sampling, {&call, 1}, progress).front();
+  return made;
 }
 
 }  // namespace heed::cli

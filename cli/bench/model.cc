@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 struct ModelArguments {
   ModelRequest request;
-  ReportOptions report;
+  bool as_json = false;
 };
 
 // Fills in the values that were not given within the model's positions. Throws UsageError where a
@@ -70,28 +70,22 @@ void check_model(const CLI::App& verb, ModelRequest& request, const models::Mode
   }
 }
 
-Json result_json(const Outcome& outcome, const Rates& undisturbed) {
-  const Timing timing = summarize(outcome.repetitions, undisturbed);
-  Json result{{"case", outcome.description},
-              {"median_ms", timing.median_seconds * 1e3},
-              {"best_ms", timing.best_seconds * 1e3}};
+Json result_json(const Outcome& outcome) {
+  const Timing timing = summarize(outcome.seconds);
+  Json result{{"case", outcome.description}};
+  result.update(times_json(timing));
   const auto add_rate = [&](const char* counted, const char* rate) {
     if (outcome.description["work"] == "start" || !outcome.description.contains(counted)) return;
-    result[rate] = outcome.description[counted].get<double>() / timing.median_seconds;
+    result[rate] = outcome.description[counted].get<double>() / timing.median;
   };
   add_rate("tokens", "tokens_per_second");
   add_rate("sentences", "sentences_per_second");
-  result["quiet"] = timing.quiet;
-  result["repetitions"] = timing.repetitions;
   return result;
 }
 
 Json results_of(const std::vector<Outcome>& outcomes) {
-  const auto rates = undisturbed_by_threads(outcomes);
   Json results = Json::array();
-  for (const Outcome& outcome : outcomes) {
-    results.push_back(result_json(outcome, rates.at(outcome.threads)));
-  }
+  for (const Outcome& outcome : outcomes) results.push_back(result_json(outcome));
   return results;
 }
 
@@ -105,9 +99,9 @@ std::string table_of(const Json& report, const std::string& model) {
   const Json& results = report["results"];
   const bool writes = report.contains("written");
   std::vector<std::vector<std::string>> rows{{"work", writes ? "past" : "sentences", "tokens",
-                                              "threads", "median ms", "best ms", "tokens/s"}};
+                                              "threads", "median ms", "spread", "best ms",
+                                              "tokens/s"}};
   if (!writes) rows.front().emplace_back("sentences/s");
-  rows.front().emplace_back("quiet");
   for (const Json& result : results) {
     const Json& one = result["case"];
     std::vector<std::string> row{one["work"],
@@ -115,20 +109,17 @@ std::string table_of(const Json& report, const std::string& model) {
                                  cell_of(one, "tokens", "{:.0f}"),
                                  cell_of(one, "threads", "{:.0f}"),
                                  cell_of(result, "median_ms", "{:#.4g}"),
+                                 spread_cell(result),
                                  cell_of(result, "best_ms", "{:#.4g}"),
                                  cell_of(result, "tokens_per_second", "{:.1f}")};
     if (!writes) row.push_back(cell_of(result, "sentences_per_second", "{:.1f}"));
-    row.push_back(quiet_cell(result));
     rows.push_back(std::move(row));
   }
-  add_ratios(report, rows);
-  return fmt::format("{}{}\n\n{}\nat most {:.0f} MB in memory\n{}", headline(report["machine"]),
-                     model, aligned(rows), report["peak_bytes"].get<double>() / 1e6,
-                     quiet_note(report));
+  return fmt::format("{}{}\n\n{}\nat most {:.0f} MB in memory\n", headline(report["machine"]),
+                     model, aligned(rows), report["peak_bytes"].get<double>() / 1e6);
 }
 
 void run_model(const CLI::App& verb, ModelArguments arguments) {
-  const ReportPrinter printer(arguments.report, "model");
   ModelRequest& request = arguments.request;
   if (request.threads.empty()) request.threads = {num_threads()};
   models::Model model = models::load(request.path);
@@ -141,12 +132,12 @@ void run_model(const CLI::App& verb, ModelArguments arguments) {
                 {"parameters", model.num_parameters()},
                 {"bytes", model.num_bytes()}}}};
   const ModelFindings findings = measure_model(request, std::move(model));
-  // The memory of the probes is part of the peak, but not of the model's.
-  report["peak_bytes"] = peak_process_bytes() - kProbeBytes;
+  report["peak_bytes"] = peak_process_bytes();
   report["results"] = results_of(findings.outcomes);
   report.update(findings.input);
   if (!findings.written.is_null()) report["written"] = findings.written;
-  printer.print(report, [&](const Json& whole) { return table_of(whole, description); });
+  print_report(arguments.as_json, "model", report,
+               [&](const Json& whole) { return table_of(whole, description); });
 }
 
 }  // namespace
@@ -173,7 +164,7 @@ void add_bench_model(CLI::App& bench) {
   add_numbers(*verb, "--threads", request.threads, 1024, "All the machine has, if not given");
   add("--runs", request.repetitions, "How often each is measured, after once to warm up")
       ->capture_default_str();
-  add_report_options(*verb, arguments->report);
+  add_report_options(*verb, arguments->as_json);
   verb->footer(
       "Example:\n"
       "  heed bench model --model SmolLM2.gguf --threads 1,2\n\n"

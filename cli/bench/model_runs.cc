@@ -163,8 +163,11 @@ class ModelRuns {
                             .seconds_per_repetition = 0};
     progress_.start_case();
     outcome.threads = sampling.threads;
-    outcome.repetitions = time_calls(
-        sampling, [&call] { call(); }, progress_);
+    const auto work = [&call] { call(); };
+    const FunctionRef<void()> timed = work;
+    outcome.seconds = time_in_turn(sampling, {&timed, 1}, progress_.counting(sampling.repetitions))
+                          .front()
+                          .seconds;
     findings_.outcomes.push_back(std::move(outcome));
   }
 

@@ -3,14 +3,16 @@
 #include <cstddef>
 #include <utility>
 
+#include "bench/statistics.h"
+
 namespace heed::cli {
 
 namespace {
 
-double rate_over(const std::vector<Repetition>& first, const std::vector<Repetition>& other) {
+double rate_over(const std::vector<double>& first, const std::vector<double>& other) {
   std::vector<double> ratios;
   for (std::size_t turn = 0; turn < first.size(); ++turn) {
-    ratios.push_back(first[turn].seconds / other[turn].seconds);
+    ratios.push_back(first[turn] / other[turn]);
   }
   return median(ratios);
 }
@@ -21,15 +23,12 @@ void measure(const Sampling& sampling, std::span<ReadyCase> cases, Progress& pro
   progress.start_case();
   std::vector<FunctionRef<void()>> calls;
   for (const ReadyCase& one : cases) calls.emplace_back(one.call);
-  auto repetitions = time_in_turn(sampling, calls, progress);
+  const auto made = time_in_turn(sampling, calls, progress.counting(sampling.repetitions));
   for (std::size_t i = 0; i < cases.size(); ++i) {
     Outcome& outcome = cases[i].outcome;
     outcome.threads = sampling.threads;
-    if (cases.size() > 1) outcome.rate_over_first = rate_over(repetitions[0], repetitions[i]);
-    outcome.extra_bytes = cases[i].count_extra_bytes();
-  }
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    cases[i].outcome.repetitions = std::move(repetitions[i]);
+    outcome.seconds = made[i].seconds;
+    if (cases.size() > 1) outcome.rate_over_first = rate_over(made[0].seconds, made[i].seconds);
   }
 }
 

@@ -1,15 +1,15 @@
 // One measured case.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
-#include "bench/heap.h"
 #include "bench/measurement.h"
+#include "bench/progress.h"
 
 namespace heed::cli {
 
@@ -21,8 +21,7 @@ struct Outcome {
   // holds half as many.
   double peak_factor = 1;
   int threads = 1;
-  std::int64_t extra_bytes = 0;
-  std::vector<Repetition> repetitions;
+  std::vector<double> seconds;  // per call, of each repetition
   // How many times as fast the case is as the first of those it alternated with: the median of the
   // ratios of the repetitions of each round. Empty where it did not alternate.
   std::optional<double> rate_over_first;
@@ -33,19 +32,21 @@ struct Outcome {
 struct ReadyCase {
   Outcome outcome;
   std::function<void()> call;
-  std::function<std::int64_t()> count_extra_bytes;  // of one more call
+  std::function<void()> call_and_keep;  // keeps the result until the next call of this kind
 };
 
 template <class Call>
 ReadyCase make_ready(const Call& call) {
   ReadyCase ready;
   ready.call = [call] { call(); };
-  ready.count_extra_bytes = [call] { return measure_extra_bytes(call); };
+  ready.call_and_keep = [call, kept = std::optional<std::invoke_result_t<Call>>()]() mutable {
+    kept.reset();
+    kept.emplace(call());
+  };
   return ready;
 }
 
-// Measures the time of the calls, which alternate, and the memory of each, and fills in the
-// outcomes.
+// Measures the time of the calls, which alternate, and fills in the outcomes.
 void measure(const Sampling& sampling, std::span<ReadyCase> cases, Progress& progress);
 // Measures one case alone.
 Outcome measure(const Sampling& sampling, ReadyCase ready, Progress& progress);

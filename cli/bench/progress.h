@@ -17,6 +17,10 @@ class Progress {
   void start_case() { ++current_; }
   // May be called often: it prints at most every two seconds.
   void report(int repetition, int repetitions);
+  // Returns report() as a function of the repetition.
+  auto counting(int repetitions) {
+    return [this, repetitions](int repetition) { report(repetition, repetitions); };
+  }
 
  private:
   int total_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "arguments.h"
+#include "bench/peak.h"
 #include "heed/attention.h"
 #include "heed/core/config.h"
 #include "heed/viz/layout.h"
@@ -33,31 +34,17 @@ std::string processor_name() {
   return "";
 }
 
-Json samples_of(const Outcome& outcome) {
-  auto samples = Json::array();
-  for (const Repetition& one : outcome.repetitions) {
-    samples.push_back({one.at, one.elapsed, one.seconds, one.before.rates.attention,
-                       one.before.read_seconds, one.after.rates.attention, one.after.read_seconds,
-                       one.waiting_share, one.settled.attention});
-  }
-  return samples;
-}
-
-Json outcome_json(const Outcome& outcome, const Rates& undisturbed) {
-  const Timing timing = summarize(outcome.repetitions, undisturbed);
-  const double peak = undisturbed.fma * outcome.peak_factor;
-  const double median_rate = outcome.operations / timing.median_seconds;
-  const double best_rate = outcome.operations / timing.best_seconds;
-  Json result{{"case", outcome.description},
-              {"median_ms", timing.median_seconds * 1e3},
-              {"best_ms", timing.best_seconds * 1e3},
-              {"gflops", median_rate / 1e9},
-              {"peak_gflops", peak / 1e9},
-              {"peak_share_median", median_rate / peak},
-              {"peak_share_best", best_rate / peak},
-              {"quiet", timing.quiet},
-              {"repetitions", timing.repetitions},
-              {"extra_bytes", outcome.extra_bytes}};
+Json outcome_json(const Outcome& outcome) {
+  const Timing timing = summarize(outcome.seconds);
+  const double peak = peak_rate(outcome.threads) * outcome.peak_factor;
+  const double median_rate = outcome.operations / timing.median;
+  const double best_rate = outcome.operations / timing.best;
+  Json result{{"case", outcome.description}};
+  result.update(times_json(timing));
+  result.update({{"gflops", median_rate / 1e9},
+                 {"peak_gflops", peak / 1e9},
+                 {"peak_share_median", median_rate / peak},
+                 {"peak_share_best", best_rate / peak}});
   if (outcome.rate_over_first) result["rate_over_first"] = *outcome.rate_over_first;
   return result;
 }
@@ -81,40 +68,39 @@ Row measured_cells(const Json& result) {
   const auto number = [&](const char* name) { return result[name].get<double>(); };
   const auto share = [&](const char* name) { return fmt::format("{:.1f} %", 100 * number(name)); };
   Row cells{fmt::format("{:#.4g}", number("median_ms")),
+            spread_cell(result),
             fmt::format("{:#.4g}", number("best_ms")),
             fmt::format("{:.1f}", number("gflops")),
             fmt::format("{:.1f}", number("peak_gflops")),
             share("peak_share_median"),
-            share("peak_share_best"),
-            quiet_cell(result),
-            result["extra_bytes"].dump()};
+            share("peak_share_best")};
   if (is_in_turn(result)) cells.push_back(fmt::format("{:.3f}", number("rate_over_first")));
   return cells;
 }
 
-const Row kMeasuredNames{"median ms", "best ms",    "GFLOP/s", "peak GFLOP/s",
-                         "share",     "best share", "quiet",   "extra bytes"};
-
 }  // namespace
 
-void add_report_options(CLI::App& verb, ReportOptions& options) {
-  add_flag(verb, "--json", options.as_json, "Print one JSON object instead of the table");
-  add_option(verb, "--baseline", options.baseline,
-             "Compare with what --json of this verb printed earlier")
-      ->type_name("FILE");
+void add_report_options(CLI::App& verb, bool& as_json) {
+  add_flag(verb, "--json", as_json, "Print one JSON object instead of the table");
 }
 
-ReportPrinter::ReportPrinter(const ReportOptions& options, std::string verb, std::string number)
-    : as_json_(options.as_json), verb_(std::move(verb)) {
-  if (!options.baseline.empty()) baseline_.emplace(options.baseline, verb_, std::move(number));
-}
-
-void ReportPrinter::print(const Json& report,
-                          FunctionRef<std::string(const Json&)> to_table) const {
-  Json whole{{"verb", verb_}};
+void print_report(bool as_json, const std::string& verb, const Json& report,
+                  FunctionRef<std::string(const Json&)> to_table) {
+  Json whole{{"verb", verb}};
   whole.update(report);
-  if (baseline_) baseline_->set_beside(whole);
-  std::cout << (as_json_ ? whole.dump() + '\n' : to_table(whole) + baseline_notes(whole));
+  std::cout << (as_json ? whole.dump() + '\n' : to_table(whole));
+}
+
+Json times_json(const Timing& timing) {
+  return {{"median_ms", timing.median * 1e3},
+          {"best_ms", timing.best * 1e3},
+          {"quartiles_ms", {timing.lower_quartile * 1e3, timing.upper_quartile * 1e3}},
+          {"repetitions", timing.repetitions}};
+}
+
+std::string spread_cell(const Json& result, const char* name) {
+  const double distance = result[name][1].get<double>() - result[name][0].get<double>();
+  return fmt::format("{:.2g}", distance / 2);
 }
 
 Json machine() {
@@ -143,40 +129,14 @@ std::string aligned(const std::vector<Row>& rows) {
   return text;
 }
 
-std::map<int, Rates> undisturbed_by_threads(const std::vector<Outcome>& outcomes) {
-  std::map<int, std::vector<Repetition>> all;
-  for (const Outcome& outcome : outcomes) {
-    auto& of_threads = all[outcome.threads];
-    of_threads.insert(of_threads.end(), outcome.repetitions.begin(), outcome.repetitions.end());
-  }
-  std::map<int, Rates> rates;
-  for (const auto& [threads, repetitions] : all) rates[threads] = undisturbed_rates(repetitions);
-  return rates;
-}
-
-Json to_json(const std::vector<Outcome>& outcomes, Samples samples) {
-  const std::map<int, Rates> rates = undisturbed_by_threads(outcomes);
+Json to_json(const std::vector<Outcome>& outcomes) {
   Json results = Json::array();
-  for (const Outcome& outcome : outcomes) {
-    results.push_back(outcome_json(outcome, rates.at(outcome.threads)));
-    if (samples == Samples::kIncluded) results.back()["samples"] = samples_of(outcome);
-  }
+  for (const Outcome& outcome : outcomes) results.push_back(outcome_json(outcome));
   return {{"machine", machine()}, {"results", results}};
 }
 
-std::string quiet_cell(const Json& result) {
-  const int quiet = result["quiet"];
-  return fmt::format("{}/{}{}", quiet, result["repetitions"].get<int>(), quiet == 0 ? "!" : "");
-}
-
-std::string quiet_note(const Json& report) {
-  const Json& results = report["results"];
-  const bool is_any_disturbed = std::any_of(
-      results.begin(), results.end(), [](const Json& result) { return result["quiet"] == 0; });
-  return is_any_disturbed ? "! no repetition was quiet: the times are those of all\n" : "";
-}
-
-std::string to_table(const Json& report) {
+std::string case_table(const Json& report, const Row& names,
+                       FunctionRef<Row(const Json&)> cells_of) {
   const Json& results = report["results"];
   std::string common;
   Row header;
@@ -192,15 +152,18 @@ std::string to_table(const Json& report) {
   for (const Json& result : results) {
     Row row;
     for (const std::string& name : header) row.push_back(to_text(result["case"][name]));
-    for (std::string& cell : measured_cells(result)) row.push_back(std::move(cell));
+    for (std::string& cell : cells_of(result)) row.push_back(std::move(cell));
     rows.push_back(std::move(row));
   }
-  header.insert(header.end(), kMeasuredNames.begin(), kMeasuredNames.end());
-  if (is_in_turn(results.front())) header.emplace_back("of first");
+  header.insert(header.end(), names.begin(), names.end());
   rows.insert(rows.begin(), header);
-  add_ratios(report, rows);
-  return headline(report["machine"]) + wrap_text(common, 80) + '\n' + aligned(rows) +
-         quiet_note(report);
+  return headline(report["machine"]) + wrap_text(common, 80) + '\n' + aligned(rows);
+}
+
+std::string to_table(const Json& report) {
+  Row names{"median ms", "spread", "best ms", "GFLOP/s", "peak GFLOP/s", "share", "best share"};
+  if (is_in_turn(report["results"].front())) names.emplace_back("of first");
+  return case_table(report, names, [](const Json& result) { return measured_cells(result); });
 }
 
 }  // namespace heed::cli

@@ -42,7 +42,7 @@ struct Seq2SeqArguments {
   std::int64_t batch = 64;
   int threads = 0;
   int repetitions = 5;
-  ReportOptions report;
+  bool as_json = false;
 };
 
 nn::SequenceBatch drawn_batch(std::int64_t batch) {
@@ -70,37 +70,35 @@ nlohmann::ordered_json measured(const Seq2SeqArguments& arguments, const std::st
                           .warmups = 1,
                           .repetitions = arguments.repetitions,
                           .seconds_per_repetition = 0};
-  const auto repetitions = time_calls(
-      sampling, [&] { nn::train_step(*model, optimizer, batch); }, progress);
-  const Timing timing = summarize(repetitions, undisturbed_rates(repetitions));
+  const auto step = [&] { nn::train_step(*model, optimizer, batch); };
+  const FunctionRef<void()> timed = step;
+  const auto made = time_in_turn(sampling, {&timed, 1}, progress.counting(arguments.repetitions));
+  const Timing timing = summarize(made.front().seconds);
   const auto tokens = static_cast<double>(batch.num_targets);
-  return {{"case",
-           {{"attention", attention},
-            {"batch", arguments.batch},
-            {"d_model", arguments.model.d_model},
-            {"layers", arguments.model.layers},
-            {"threads", arguments.threads}}},
-          {"parameters", model->num_parameters()},
-          {"median_ms", 1e3 * timing.median_seconds},
-          {"best_ms", 1e3 * timing.best_seconds},
-          {"tokens_per_second", tokens / timing.median_seconds},
-          {"best_tokens_per_second", tokens / timing.best_seconds},
-          {"quiet", timing.quiet},
-          {"repetitions", timing.repetitions}};
+  nlohmann::ordered_json result{{"case",
+                                 {{"attention", attention},
+                                  {"batch", arguments.batch},
+                                  {"d_model", arguments.model.d_model},
+                                  {"layers", arguments.model.layers},
+                                  {"threads", arguments.threads}}},
+                                {"parameters", model->num_parameters()}};
+  result.update(times_json(timing));
+  result["tokens_per_second"] = tokens / timing.median;
+  result["best_tokens_per_second"] = tokens / timing.best;
+  return result;
 }
 
 std::string table_of(const Seq2SeqArguments& arguments, const nlohmann::ordered_json& report) {
   std::vector<std::vector<std::string>> rows{
-      {"attention", "parameters", "median ms", "best ms", "target tokens/s", "best", "quiet"}};
+      {"attention", "parameters", "median ms", "spread", "best ms", "target tokens/s", "best"}};
   for (const auto& result : report["results"]) {
     const auto number = [&](const char* name) { return result[name].get<double>(); };
     rows.push_back({result["case"]["attention"], fmt::format("{:.0f}", number("parameters")),
-                    fmt::format("{:.1f}", number("median_ms")),
+                    fmt::format("{:.1f}", number("median_ms")), spread_cell(result),
                     fmt::format("{:.1f}", number("best_ms")),
                     fmt::format("{:.0f}", number("tokens_per_second")),
-                    fmt::format("{:.0f}", number("best_tokens_per_second")), quiet_cell(result)});
+                    fmt::format("{:.0f}", number("best_tokens_per_second"))});
   }
-  add_ratios(report, rows);
   return headline(report["machine"]) +
          fmt::format(
              "a step of training: batch={}, d_model={}, layers={}, source {} and target {} "
@@ -108,11 +106,10 @@ std::string table_of(const Seq2SeqArguments& arguments, const nlohmann::ordered_
              "threads={}\n\n",
              arguments.batch, arguments.model.d_model, arguments.model.layers, kSourceLength,
              kTargetLength, arguments.threads) +
-         aligned(rows) + quiet_note(report);
+         aligned(rows);
 }
 
 void run_seq2seq(Seq2SeqArguments arguments) {
-  const ReportPrinter printer(arguments.report, "seq2seq");
   train::TranslationSettings settings;
   settings.model = arguments.model;
   settings.model.attention = "multihead";
@@ -125,8 +122,8 @@ void run_seq2seq(Seq2SeqArguments arguments) {
       results.push_back(measured(arguments, attention, progress));
     }
   }
-  printer.print({{"machine", machine()}, {"results", results}},
-                [&](const nlohmann::ordered_json& report) { return table_of(arguments, report); });
+  print_report(arguments.as_json, "seq2seq", {{"machine", machine()}, {"results", results}},
+               [&](const nlohmann::ordered_json& report) { return table_of(arguments, report); });
 }
 
 }  // namespace
@@ -151,7 +148,7 @@ void add_bench_seq2seq(CLI::App& bench) {
   add_option(*verb, "--threads", arguments->threads, "All the machine has, if not given")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
-  add_report_options(*verb, arguments->report);
+  add_report_options(*verb, arguments->as_json);
   verb->footer(
       "Sentences of 30 and 25 tokens out of vocabularies of 10,000 and 8,000: loss,\n"
       "gradients, clipping and AdamW. Tokens are those of the targets.");

@@ -40,7 +40,7 @@ constexpr std::array kStorages{KvStorage::kFloat32, KvStorage::kFloat16, KvStora
 struct StorageArguments {
   std::string model;
   std::string text_file;
-  ReportOptions report;
+  bool as_json = false;
 };
 
 // The deviation of numbers from those of float32, over all that were added.
@@ -219,7 +219,6 @@ std::string table_of(const Json& report) {
     row.push_back(is_first ? fmt::format("{:.5f}", result["loss"].get<double>()) : "");
     rows.push_back(std::move(row));
   }
-  add_ratios(report, rows);
   const auto sequences = report["sequences"].get<std::size_t>();
   return fmt::format("{} sequence{} of {} characters, {} heads of {}\n\n", sequences,
                      sequences == 1 ? "" : "s", report["length"].get<std::int64_t>(),
@@ -228,7 +227,6 @@ std::string table_of(const Json& report) {
 }
 
 void run_storage(const StorageArguments& arguments) {
-  const ReportPrinter printer(arguments.report, "storage", "out");
   const models::CharacterModel saved = models::load_character_model(arguments.model, kOptionNames);
   const std::vector<Piece> pieces = pieces_of(saved, arguments.text_file);
   const nn::NoGrad no_grad;
@@ -238,7 +236,8 @@ void run_storage(const StorageArguments& arguments) {
                     {"heads", saved.config.heads},
                     {"head_dim", saved.config.d_model / saved.config.heads},
                     {"results", measure(*saved.model, pieces)}};
-  printer.print(report, [](const Json& whole) { return table_of(whole); });
+  print_report(arguments.as_json, "storage", report,
+               [](const Json& whole) { return table_of(whole); });
 }
 
 }  // namespace
@@ -255,7 +254,7 @@ void add_bench_storage(CLI::App& bench) {
              "What the model reads, in UTF-8; if not given, the part of its story that it never "
              "learned")
       ->type_name("FILE");
-  add_report_options(*verb, arguments->report);
+  add_report_options(*verb, arguments->as_json);
   verb->footer(
       "The model reads up to 32 sequences. Of each layer, what the keys and the values\n"
       "become and what attention makes of them is compared with float32: the root of the\n"

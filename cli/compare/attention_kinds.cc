@@ -7,6 +7,7 @@
 
 #include "heed/attention.h"
 #include "heed/attention/linear_attention.h"
+#include "heed/attention/plan.h"
 #include "heed/core/random.h"
 
 namespace heed::cli {
@@ -50,6 +51,12 @@ bool has_size(const std::string& name) { return name != "full" && name != "linea
 // Returns the mask of a kind that selects blocks by their content.
 Mask chosen_mask(const models::AttentionKind& kind, FloatView query, FloatView key) {
   return Mask::blocks(select_blocks(query, key, *kind.selected_blocks));
+}
+
+// Returns the mask of a kind that has one, with the causal one.
+Mask whole_mask(const models::AttentionKind& kind, FloatView query, FloatView key) {
+  const Mask mask = causal() & kind.mask;
+  return kind.selected_blocks ? mask & chosen_mask(kind, query, key) : mask;
 }
 
 double share_of(const Mask& mask, const ScoreShape& shape) {
@@ -113,9 +120,20 @@ std::vector<SizedAttention> sized_attentions(const std::vector<std::string>& nam
 Tensor<float> attend_once(const models::AttentionKind& kind, FloatView query, FloatView key,
                           FloatView value) {
   if (kind.is_linear) return feature_map_attention(query, key, value, {.causal = true});
-  Mask mask = causal() & kind.mask;
-  if (kind.selected_blocks) mask = mask & chosen_mask(kind, query, key);
-  return attention(query, key, value, {.mask = mask});
+  return attention(query, key, value, {.mask = whole_mask(kind, query, key)});
+}
+
+std::optional<std::int64_t> workspace_bytes(const models::AttentionKind& kind, FloatView query,
+                                            FloatView key) {
+  if (kind.is_linear) return std::nullopt;
+  const AttentionPlan planned = plan({.num_heads = query.extent(1),
+                                      .num_kv_heads = key.extent(1),
+                                      .q_len = query.extent(2),
+                                      .kv_len = key.extent(2),
+                                      .head_dim = query.extent(3),
+                                      .value_dim = query.extent(3)},
+                                     {.mask = whole_mask(kind, query, key)});
+  return static_cast<std::int64_t>(planned.workspace_bytes());
 }
 
 }  // namespace heed::cli

@@ -41,4 +41,8 @@ std::vector<SizedAttention> sized_attentions(const std::vector<std::string>& nam
 Tensor<float> attend_once(const models::AttentionKind& kind, FloatView query, FloatView key,
                           FloatView value);
 
+// Returns the workspace of that call's plan; empty for linear attention, which has no plan.
+std::optional<std::int64_t> workspace_bytes(const models::AttentionKind& kind, FloatView query,
+                                            FloatView key);
+
 }  // namespace heed::cli

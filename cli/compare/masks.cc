@@ -10,8 +10,7 @@
 #include "arguments.h"
 #include "compare/attention_kinds.h"
 #include "compare/compare_verbs.h"
-#include "compare/comparison_arguments.h"
-#include "compare/masks_comparison.h"
+#include "compare/masks_arguments.h"
 #include "compare/masks_report.h"
 #include "heed/models/causal_config.h"
 
@@ -21,17 +20,8 @@ namespace {
 
 const std::vector<std::int64_t> kQuickParts{8};
 
-struct MasksArguments {
-  MasksSettings settings;
-  std::vector<std::int64_t> parts;  // empty: the parts of the settings, or kQuickParts
-  ComparisonArguments common;
-};
-
 void run_masks(MasksArguments& arguments) {
-  choose_quick_numbers(arguments.common);
-  if (arguments.common.is_quick) arguments.settings.parts = kQuickParts;
-  if (!arguments.parts.empty()) arguments.settings.parts = arguments.parts;
-  check(arguments.settings);
+  settle(arguments);
   run_comparison(arguments.common, [&](std::string_view text) -> Compared {
     const auto comparison =
         std::make_shared<MasksComparison>(compare_masks(arguments.settings, text));
@@ -43,24 +33,16 @@ void run_masks(MasksArguments& arguments) {
 void add_steps(CLI::App& verb, MasksSettings& settings, ComparisonArguments& common) {
   add_quick_number(verb, {"--seeds", "Models of each kind, from seed 0 on"}, common,
                    {&settings.seeds, 1});
-  add_quick_number(verb, {"--recall-steps", "Batches of recall that are learned from"}, common,
-                   {&settings.recall_steps, 300});
   add_quick_number(verb, {"--copy-steps", "Batches of copying that are learned from"}, common,
                    {&settings.copy_steps, 120});
   add_quick_number(verb, {"--text-steps", "Batches of text that are learned from"}, common,
                    {&settings.text_steps, 60});
-  add_quick_number(verb, {"--reach-steps", "Batches for the table of windows and layers"}, common,
-                   {&settings.reach_steps, 150});
 }
 
 void add_model_sizes(CLI::App& verb, MasksSettings& settings) {
   const auto add = [&](const std::string& name, std::int64_t& value, const std::string& text) {
     add_option(verb, name, value, text)->capture_default_str()->type_name("N");
   };
-  add("--pairs", settings.recall.pairs, "Keys with a value, for recall: 1 to 256");
-  add("--questions", settings.recall.questions, "Of which so many are asked for: 1 to --pairs");
-  add("--keys", settings.recall.keys, "Keys to draw from: --pairs to 256");
-  add("--values", settings.recall.values, "Values to draw from: 1 to 256");
   add("--gap", settings.copy.gap, "Blanks between symbols and their copy: 0 to 1000");
   add("--context", settings.context, "Characters in a training sequence: 2 to 2048");
   add("--timed", settings.timed, "Tokens of the call that is timed: 1 to 65536");
@@ -71,34 +53,45 @@ void add_model_sizes(CLI::App& verb, MasksSettings& settings) {
 
 }  // namespace
 
-void add_compare_masks(CLI::App& compare) {
-  CLI::App* verb = add_comparison(compare, "masks",
-                                  "What models learn that see only some of the earlier tokens");
-  const auto arguments = std::make_shared<MasksArguments>();
-  MasksSettings& settings = arguments->settings;
-  add_list(*verb, "--kinds", settings.kinds, one_of(attention_kind_names()),
+void settle(MasksArguments& arguments) {
+  choose_quick_numbers(arguments.common);
+  if (arguments.common.is_quick) arguments.settings.parts = kQuickParts;
+  if (!arguments.parts.empty()) arguments.settings.parts = arguments.parts;
+  check(arguments.settings);
+}
+
+void add_masks_arguments(CLI::App& verb, MasksArguments& arguments) {
+  MasksSettings& settings = arguments.settings;
+  add_list(verb, "--kinds", settings.kinds, one_of(attention_kind_names()),
            fmt::format("Which kinds, joined by commas; all: {}",
                        fmt::join(attention_kind_names(), ", ")))
       ->type_name("NAMES");
-  add_list(*verb, "--parts", arguments->parts, CLI::Range(2, 32).description(""),
+  add_list(verb, "--parts", arguments.parts, CLI::Range(2, 32).description(""),
            fmt::format("Sizes, joined by commas: a query sees about one part of so many of a "
                        "sequence, 2 to 32; {}, with --quick {}",
                        fmt::join(settings.parts, ","), fmt::join(kQuickParts, ",")))
       ->type_name("N,...");
-  add_option(*verb, "--positions", settings.model.positions,
+  add_option(verb, "--positions", settings.model.positions,
              "How the models know where a token stands")
       ->capture_default_str()
       ->check(one_of(models::position_names()))
       ->type_name(fmt::format("{}", fmt::join(models::position_names(), "|")));
-  add_comparison_arguments(*verb, arguments->common);
-  add_steps(*verb, settings, arguments->common);
-  add_model_sizes(*verb, settings);
-  verb->footer(
+  add_comparison_arguments(verb, arguments.common);
+  add_steps(verb, settings, arguments.common);
+  add_model_sizes(verb, settings);
+  verb.footer(
       "full: all earlier tokens. local: a window. strided, columns: it, and every so many-th\n"
-      "token. global: it, and the first 4 tokens, which in these tasks hold nothing. bigbird:\n"
+      "token. global: it, and the first 4 tokens, which in copying hold nothing. bigbird:\n"
       "blocks of a window, the first tokens, blocks drawn at random. selected: the block of\n"
       "earlier tokens whose mean key is most like the query, and its own. linear: a state\n"
       "instead of a softmax.");
+}
+
+void add_compare_masks(CLI::App& compare) {
+  CLI::App* verb = add_comparison(compare, "masks",
+                                  "What models learn that see only some of the earlier tokens");
+  const auto arguments = std::make_shared<MasksArguments>();
+  add_masks_arguments(*verb, *arguments);
   verb->callback([arguments] { run_masks(*arguments); });
 }
 

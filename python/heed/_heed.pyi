@@ -584,29 +584,16 @@ class Model:
 
     def generate(self, prompt: list[int], options: dict[str, Any], /) -> dict[str, Any]: ...
 
-def probe_machine(threads: int) -> tuple[float, float, float]:
+def time_in_turn(
+    calls: Sequence[Callable[[], Any]], threads: int, repetitions: int, seconds: float, rest: float
+) -> list[tuple[list[float], list[float]]]:
     """
-    What the machine can do just now: multiply-adds and small calls of attention a second, of all threads, and seconds
-    to read 1 MiB.
-    """
-
-def settle_machine(threads: int) -> tuple[float, float]:
-    """Probes it for a while; the undisturbed rates."""
-
-def waiting_so_far() -> tuple[float, float]:
-    """Seconds that the process's threads waited for a processor, and how often one was given."""
-
-def waited(before: tuple[float, float], after: tuple[float, float]) -> float:
-    """The seconds of it that others are to blame for."""
-
-def undisturbed_rates(repetitions: Sequence[tuple[float, ...]]) -> tuple[float, float]:
-    """
-    Multiply-adds and calls a second while nothing disturbs. A repetition is (seconds, *probe before, *probe after,
-    share of waiting, *settled rates).
+    For each of the calls, which take turns: the seconds of a call in each repetition, and how many processors were
+    busy. A repetition is as many calls as fill `seconds`, after `rest` seconds of rest.
     """
 
-def are_quiet(repetitions: Sequence[tuple[float, ...]], undisturbed: tuple[float, float]) -> list[bool]:
-    """Which repetitions are quiet."""
+def peak_rate(threads: int) -> float:
+    """Operations a second of multiply-adds, of all threads, while nothing disturbs."""
 
 def load_model(path: str) -> Model: ...
 

@@ -1,18 +1,14 @@
-// The probes of `heed bench` and its rule for quiet repetitions, for heed.bench.
+// The measurements of `heed bench`, for heed.bench.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
-#include <tuple>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "bench/probe.h"
-#include "bench/statistics.h"
-#include "bench/waiting.h"
+#include "bench/measurement.h"
+#include "bench/peak.h"
 #include "bindings.h"
 
 namespace heed::python {
@@ -21,73 +17,37 @@ namespace nb = nanobind;
 
 namespace {
 
-using Released = nb::call_guard<nb::gil_scoped_release>;
-
-// seconds; of the probes before and after: multiply-adds and calls per second, seconds of the read;
-// share of waiting; multiply-adds and calls per second while the machine settled
-using Row = std::array<double, 10>;
-
-std::vector<cli::Repetition> repetitions_of(const std::vector<Row>& rows) {
-  std::vector<cli::Repetition> repetitions;
-  repetitions.reserve(rows.size());
-  for (const Row& row : rows) {
-    repetitions.push_back({.seconds = row[0],
-                           .before = {{row[1], row[2]}, row[3]},
-                           .after = {{row[4], row[5]}, row[6]},
-                           .waiting_share = row[7],
-                           .settled = {row[8], row[9]}});
-  }
-  return repetitions;
-}
+using Measured = std::pair<std::vector<double>, std::vector<double>>;
 
 }  // namespace
 
 void bind_bench(nb::module_& module) {
   module.def(
-      "probe_machine",
-      [](int threads) {
-        const cli::Probe probe = cli::probe_machine(threads);
-        return std::tuple(probe.rates.fma, probe.rates.attention, probe.read_seconds);
+      "time_in_turn",
+      [](const std::vector<nb::callable>& calls, int threads, int repetitions, double seconds,
+         double rest) {
+        std::vector<std::function<void()>> functions;
+        for (const nb::callable& call : calls) functions.emplace_back([&call] { call(); });
+        std::vector<FunctionRef<void()>> references(functions.begin(), functions.end());
+        const auto made = cli::time_in_turn({.threads = threads,
+                                             .repetitions = repetitions,
+                                             .seconds_per_repetition = seconds,
+                                             .begins_untimed = true,
+                                             .rest = rest},
+                                            references, [](int /*repetition*/) {});
+        std::vector<Measured> measured;
+        for (const cli::Repetitions& of_call : made) {
+          measured.emplace_back(of_call.seconds, of_call.busy_threads);
+        }
+        return measured;
       },
-      nb::arg("threads"), Released(),
-      "What the machine can do just now: multiply-adds and small calls of attention a second, of "
-      "all "
-      "threads, and seconds to read 1 MiB.");
-  module.def(
-      "settle_machine",
-      [](int threads) {
-        const cli::Rates rates = cli::settle_machine(threads);
-        return std::pair(rates.fma, rates.attention);
-      },
-      nb::arg("threads"), Released(), "Probes it for a while; the undisturbed rates.");
-  module.def(
-      "waiting_so_far",
-      [] {
-        const cli::Waiting waiting = cli::waiting_so_far();
-        return std::pair(waiting.seconds, waiting.turns);
-      },
-      "Seconds that the process's threads waited for a processor, and how often one was given.");
-  module.def(
-      "waited",
-      [](std::pair<double, double> before, std::pair<double, double> after) {
-        return cli::waited({before.first, before.second}, {after.first, after.second});
-      },
-      nb::arg("before"), nb::arg("after"), "The seconds of it that others are to blame for.");
-  module.def(
-      "undisturbed_rates",
-      [](const std::vector<Row>& rows) {
-        const cli::Rates rates = cli::undisturbed_rates(repetitions_of(rows));
-        return std::pair(rates.fma, rates.attention);
-      },
-      nb::arg("repetitions"),
-      "Multiply-adds and calls a second while nothing disturbs. A repetition is (seconds, *probe "
-      "before, *probe after, share of waiting, *settled rates).");
-  module.def(
-      "are_quiet",
-      [](const std::vector<Row>& rows, std::pair<double, double> rates) {
-        return cli::are_quiet(repetitions_of(rows), {rates.first, rates.second});
-      },
-      nb::arg("repetitions"), nb::arg("undisturbed"), "Which repetitions are quiet.");
+      nb::arg("calls"), nb::arg("threads"), nb::arg("repetitions"), nb::arg("seconds"),
+      nb::arg("rest"),
+      "For each of the calls, which take turns: the seconds of a call in each repetition, and how "
+      "many processors were busy. A repetition is as many calls as fill `seconds`, after `rest` "
+      "seconds of rest.");
+  module.def("peak_rate", &cli::peak_rate, nb::arg("threads"),
+             "Operations a second of multiply-adds, of all threads, while nothing disturbs.");
 }
 
 }  // namespace heed::python

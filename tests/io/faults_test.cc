@@ -12,7 +12,6 @@
 #include <set>
 #include <thread>
 
-#include "bench/heap.h"
 #include "heed/attention.h"
 #include "heed/attention/backward.h"
 #include "heed/core/error.h"
@@ -23,6 +22,7 @@
 #include "heed/viz/explorer.h"
 #include "io/atomic_file.h"
 #include "io/io_test_util.h"
+#include "support/heap.h"
 #include "support/system_faults.h"
 #include "support/tensors.h"
 
@@ -128,22 +128,22 @@ TEST_F(Faults, SeveralFilesAreAllOldOrAllNewWhateverFails) {
 }
 
 TEST_F(Faults, EachAllocationInASaveMayFail) {
-  const cli::NothingKept nothing_kept;
+  const testing_support::NothingKept nothing_kept;
   for (const auto& [save_old, save_new] : saves()) {
     save_new(path("a"));
     const std::string fresh = read_text(path("a"));
     save_old(path("a"));
     const std::string old = read_text(path("a"));
-    const std::int64_t live = cli::live_heap_bytes();
+    const std::int64_t live = testing_support::live_heap_bytes();
     for (std::int64_t index = 0;; ++index) {
       bool has_failed = false;
       bool has_happened = false;
       {
-        const cli::AllocationFault fault(index);
+        const testing_support::AllocationFault fault(index);
         has_failed = fails([&save = save_new, this] { save(path("a")); });
         has_happened = fault.has_happened();
       }
-      EXPECT_EQ(cli::live_heap_bytes(), live) << index;
+      EXPECT_EQ(testing_support::live_heap_bytes(), live) << index;
       ASSERT_EQ(num_files(), 1U);
       ASSERT_EQ(read_text(path("a")) == old, has_failed) << index;
       if (!has_happened) break;
@@ -161,15 +161,15 @@ template <class Compute>
 void expect_survival(const Compute& compute) {
   const auto expected = compute();
   compute();
-  const std::int64_t live = cli::live_heap_bytes();
+  const std::int64_t live = testing_support::live_heap_bytes();
   for (std::int64_t index = 0;; ++index) {
     bool has_happened = false;
     {
-      const cli::AllocationFault fault(index);
+      const testing_support::AllocationFault fault(index);
       fails([&] { compute(); });
       has_happened = fault.has_happened();
     }
-    EXPECT_LE(cli::live_heap_bytes(), live) << index;
+    EXPECT_LE(testing_support::live_heap_bytes(), live) << index;
     if (!has_happened) break;
   }
   EXPECT_TRUE(same(compute(), expected));

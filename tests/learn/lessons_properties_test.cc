@@ -298,6 +298,18 @@ TEST(ComplexityLesson, CountsOperationsAndBytes) {
   EXPECT_EQ(previous, 2048 * 2048 * 32);
 }
 
+TEST(ComplexityLesson, ComparesAttentionByHandWithTheFusedCall) {
+  const json values = values_of("complexity");
+  std::vector<std::string> methods;
+  for (const json& row : values["methods"]) {
+    methods.push_back(row["method"]);
+    EXPECT_GT(row["milliseconds"], 0) << methods.back();
+  }
+  EXPECT_THAT(methods, ElementsAre("plain loops", "by hand", "fused"));
+  EXPECT_LT(values["largest_difference"], 1e-5);
+  EXPECT_GT(values["largest_difference"], 0);
+}
+
 TEST(VariationsLesson, EqualScoresAreMeansAndProjectionsBreakSymmetry) {
   const json values = values_of("variations");
   expect_near(values["equal_scores"].get<Matrix>(),

@@ -47,13 +47,12 @@ def check_many_threads() -> None:
     done = run(2, *SMALL, "--threads", 2 * processors)
     assert done.returncode == 0, done.stdout + done.stderr
     row = done.stdout.splitlines()[2].split()
-    assert row[:5] == ["forward", "2100", "tokens", "2", str(processors)] and row[6:8] == ["-", "-"], done.stdout
+    assert row[:5] == ["forward", "2100", "tokens", "2", str(processors)] and row[7:9] == ["-", "-"], done.stdout
 
 
 def check_errors() -> None:
     cases = [
         (["--ranks", "2"], "--ranks: 2 processes were started, which are the ranks"),
-        (["--simulate"], "bench distributed --simulate does not divide its work: 2 processes were started"),
         (["--mask", "banana"], "--mask"),
         (["--kv-heads", "3"], "num_heads is 2, expected a multiple of num_kv_heads, 3"),
     ]
@@ -61,8 +60,6 @@ def check_errors() -> None:
         done = run(2, *SMALL, *arguments)
         assert done.returncode == 2, (arguments, done)
         assert done.stderr.count("heed bench distributed: ") == 1 and text in done.stderr, (arguments, done.stderr)
-    done = run(2, *SMALL, "--baseline", "/nowhere")
-    assert done.returncode == 1 and done.stderr.count("/nowhere") == 1, done
 
 
 if __name__ == "__main__":

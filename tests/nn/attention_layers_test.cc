@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/heap.h"
 #include "heed/attention/position.h"
 #include "heed/attention/reference.h"
 #include "heed/attention/rotary.h"
@@ -15,6 +14,7 @@
 #include "heed/core/random.h"
 #include "heed/nn/functional.h"
 #include "support/gradcheck.h"
+#include "support/heap.h"
 
 namespace heed::nn { namespace {
 
@@ -375,13 +375,15 @@ TEST(AttentionLayers, CopyNothingToSplitOrMergeHeads) {
   const Variable<float> x(normal<float>({8, 256, 256}, 1));
   const Tensor<float> grad = normal<float>(x.shape(), 2);
   const double unit = 4.0 * 8 * 256 * 256;
-  const cli::NothingKept nothing_kept;
-  const std::int64_t before = cli::live_heap_bytes();
-  const auto peak = [&] { return static_cast<double>(cli::peak_heap_bytes() - before) / unit; };
-  cli::reset_heap_peak();
+  const testing_support::NothingKept nothing_kept;
+  const std::int64_t before = testing_support::live_heap_bytes();
+  const auto peak = [&] {
+    return static_cast<double>(testing_support::peak_heap_bytes() - before) / unit;
+  };
+  testing_support::reset_heap_peak();
   const auto attended = layer.forward(x);
   EXPECT_LT(peak(), 5.5);
-  cli::reset_heap_peak();
+  testing_support::reset_heap_peak();
   attended.out.backward(grad);
   EXPECT_LT(peak(), 10.5);
   set_num_threads(0);

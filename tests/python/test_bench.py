@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import time
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
@@ -27,12 +28,11 @@ def test_every_peer_computes_the_same(capsys: pytest.CaptureFixture[str], tmp_pa
     assert table[0].startswith("| ms a call | heed | PyTorch SDPA | PyTorch by hand |")
     assert table[2].startswith("| tutorial: causal, T = 256, 1 thread |") and "×" in table[2]
     assert table[2 + 2 * 7] == "" and heed.attention_target() in table[3 + 2 * 7]
-    assert " repetitions were quiet" in table[4 + 2 * 7]
     report = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert report["machine"]["attention_target"] == heed.attention_target()
     first = report["results"][0]
     assert first["case"]["implementation"] == "heed" and first["case"]["seq"] == 256 and first["median_ms"] > 0
-    assert first["repetitions"] == 1 and first["quiet"] in (0, 1)
+    assert first["repetitions"] == 1 and first["quartiles_ms"] == [first["median_ms"]] * 2
     assert first["peak_share_median"] == pytest.approx(first["gflops"] / first["peak_gflops"])
     texts = [node.text for node in ElementTree.parse(tmp_path / "a.svg").iter() if node.tag.endswith("text")]
     assert "decode, 2 key heads, 17 keys, 2 threads" in texts
@@ -61,18 +61,20 @@ def test_what_is_wrong_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "heed is wrong by " in str(ended.value.code)
 
 
-def test_only_quiet_repetitions_count() -> None:
-    """By the rule of `heed bench`, which tests/cli/bench/statistics_test.cc holds to recorded ones."""
+def test_calls_take_turns() -> None:
     from heed.bench.cases import Case
-    from heed.bench.measure import Measured, summarize
+    from heed.bench.measure import Measured, measure, summarize
 
-    quiet = (1.0, 100.0, 1.0, 1.0, 100.0, 1.0, 0.0, 0.0, 0.0)
-    slow = (1.0, 100.0, 1.0, 1.0, 80.0, 1.0, 0.0, 0.0, 0.0)
-    measured = Measured(Case("forward"), "heed", [(9.0, *quiet), (1.0, *slow), (4.0, *quiet), (5.0, *quiet)])
-    measured.busy_threads = [1.0, 2.9, 1.0, 1.0]
-    (result,) = summarize([measured])
-    assert (result["median_ms"], result["best_ms"], result["quiet"], result["repetitions"]) == (5000, 4000, 3, 4)
-    assert result["busy_threads"] == 1
+    made: list[str] = []
+    one, other = Measured(Case("forward"), "one"), Measured(Case("forward"), "other")
+    measure(one.case, [(one, lambda: (made.append("one"), time.sleep(0.006))), (other, lambda: made.append("other"))], 3)
+    assert len(one.seconds) == len(other.seconds) == 3
+    first = [name for name, following in zip(made, [*made[1:], ""]) if name != following]
+    assert first == ["one", "other"] * 4  # once to warm up
+    assert min(one.seconds) >= 0.006 > max(other.seconds)
+    (result,) = summarize([Measured(Case("forward"), "heed", [4.0, 1.0, 2.0, 9.0, 3.0], [1.0, 2.9, 1.0, 1.0, 1.0])])
+    assert (result["median_ms"], result["best_ms"], result["quartiles_ms"]) == (3000, 1000, [2000, 4000])
+    assert (result["repetitions"], result["busy_threads"]) == (5, 1)
 
 
 def test_misuse(capsys: pytest.CaptureFixture[str]) -> None:

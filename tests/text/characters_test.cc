@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "bench/heap.h"
 #include "heed/core/error.h"
+#include "support/heap.h"
 
 namespace heed::text { namespace {
 
@@ -54,12 +54,12 @@ TEST(Characters, AreATokenizer) {
 TEST(Characters, TakeFourBytesEach) {
   std::string text;
   while (text.size() < 1'000'000) text += "the cat sat on the mat ";
-  cli::reset_heap_peak();
-  const std::int64_t before = cli::live_heap_bytes();
+  testing_support::reset_heap_peak();
+  const std::int64_t before = testing_support::live_heap_bytes();
   const auto ids = Characters(text).short_ids(text);
   const auto bytes = static_cast<std::int64_t>(4 * text.size());
-  EXPECT_LT(cli::live_heap_bytes() - before, bytes + 8192);
-  EXPECT_LT(cli::peak_heap_bytes() - before, bytes + 8192);
+  EXPECT_LT(testing_support::live_heap_bytes() - before, bytes + 8192);
+  EXPECT_LT(testing_support::peak_heap_bytes() - before, bytes + 8192);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 """heed against PyTorch, ONNX Runtime and others on this machine.
 
 All run in one process and take turns: each repetition times every one of them once. Every result is first compared with
-attention in double precision. Printed are medians in milliseconds a call, with half the distance between the quartiles, over
-the repetitions that nothing disturbed. Needs PyTorch; ONNX Runtime takes part where onnx and onnxruntime can be imported,
+attention in double precision. Printed are medians in milliseconds a call, with half the distance between the quartiles.
+Needs PyTorch; ONNX Runtime takes part where onnx and onnxruntime can be imported,
 OpenBLAS and oneDNN with --library (`make bench-peers` in a clone of heed). Lists make every combination."""
 
 from __future__ import annotations

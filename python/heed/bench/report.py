@@ -31,8 +31,7 @@ def short(number: float, digits: int) -> str:
 
 def _cell(result: dict) -> str:
     low, high = result["quartiles_ms"]
-    mark = "" if result["quiet"] else "!"
-    return f"{short(result['median_ms'], 3)} ± {short((high - low) / 2, 1)}{mark}"
+    return f"{short(result['median_ms'], 3)} ± {short((high - low) / 2, 1)}"
 
 
 def rows(report: dict) -> list[list[str]]:
@@ -58,12 +57,8 @@ def headline(report: dict) -> str:
 
 
 def _notes(report: dict) -> list[str]:
-    results = report["results"]
-    quiet, total = (sum(result[name] for result in results) for name in ("quiet", "repetitions"))
-    notes = [f"{quiet} of {total} repetitions were quiet"]
-    if not all(result["quiet"] for result in results):
-        notes.append("! no repetition was quiet: the times are those of all")
-    for result in results:
+    notes = []
+    for result in report["results"]:
         case = result["case"]
         if result["busy_threads"] > 1.1 * case["threads"]:
             notes.append(f"! {result['busy_threads']:.1f} processors were busy: {case['implementation']}, {case['name']}")

@@ -4,8 +4,8 @@
 #include <new>
 #include <vector>
 
-#include "bench/heap.h"
 #include "heed/attention/kv_cache.h"
+#include "support/heap.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -30,7 +30,7 @@ void expect_all_or_nothing(const KvConfig& config, const Call& call) {
     const std::int64_t in_use = pool.pages_in_use();
     bool has_failed = false;
     {
-      const cli::AllocationFault fault(index);
+      const testing_support::AllocationFault fault(index);
       try {
         call(second);
       } catch (const std::bad_alloc&) {
@@ -83,7 +83,7 @@ TEST(KvCacheAllocations, OfAttendToASharedPrefix) {
   for (std::int64_t index = 0;; ++index) {
     ASSERT_LT(index, 200);
     {
-      const cli::AllocationFault fault(index);
+      const testing_support::AllocationFault fault(index);
       try {
         attend_to_both();
       } catch (const std::bad_alloc&) {

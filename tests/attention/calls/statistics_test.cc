@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/heap.h"
 #include "heed/attention/reference.h"
 #include "heed/core/parallel.h"
+#include "support/heap.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -123,7 +123,7 @@ TEST(AttentionStatistics, MemoryIsLinearInTheLengths) {
   const auto query = normal<float>({1, 2, 600, 8}, 1);
   const auto extra_bytes = [&](std::int64_t kv_len) {
     const auto key = normal<float>({1, 1, kv_len, 8}, 2);
-    return cli::measure_extra_bytes(
+    return testing_support::measure_extra_bytes(
         [&] { return attention_statistics(query, key, {}, {.top_k = 4}); });
   };
   const std::int64_t bytes = extra_bytes(20000);
@@ -138,7 +138,8 @@ TEST(AttentionWeights, TakeNoMemoryBesideWhatIsAskedFor) {
   const std::vector<AttentionRow> rows{{0, 0, 5}, {0, 1, 599}};
   const auto extra_bytes = [&](std::int64_t kv_len) {
     const auto key = normal<float>({1, 1, kv_len, 8}, 2);
-    return cli::measure_extra_bytes([&] { return attention_weights(query, key, rows); });
+    return testing_support::measure_extra_bytes(
+        [&] { return attention_weights(query, key, rows); });
   };
   EXPECT_NEAR(static_cast<double>(extra_bytes(20000)), static_cast<double>(extra_bytes(2000)), 256);
 }

@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "bench/heap.h"
 #include "heed/core/data_type.h"
 #include "heed/core/parallel.h"
+#include "support/heap.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -152,7 +152,7 @@ TEST(Plan, RunsBackwardInTheCallersMemory) {
   const std::size_t bytes = planned.backward_workspace_bytes();
   std::vector<std::byte> workspace(bytes);
   const auto extra_bytes = [&](std::span<std::byte> memory) {
-    return cli::measure_extra_bytes([&] {
+    return testing_support::measure_extra_bytes([&] {
       return planned.run_backward(in.grad_out, in.query, in.key, in.value, forward, memory);
     });
   };
@@ -371,7 +371,7 @@ TEST(Plan, WritesNothingWhenMemoryIsShort) {
   for (float& element : out.elements()) element = 7;
   for (float& element : lse.elements()) element = 7;
   {
-    const cli::AllocationLimit limit(bytes / 2);
+    const testing_support::AllocationLimit limit(bytes / 2);
     EXPECT_THROW(planned.run_into({.out = out, .lse = lse}, in.query, in.key, in.value),
                  std::bad_alloc);
     EXPECT_THROW(attention(in.query, in.key, in.value), std::bad_alloc);

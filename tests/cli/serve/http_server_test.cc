@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/heap.h"
 #include "heed/core/error.h"
+#include "support/heap.h"
 
 namespace heed::cli { namespace {
 
@@ -188,8 +188,8 @@ TEST(HttpServer, AnswersThatNobodyTakesAreDropped) {
 TEST(HttpServer, UnreadConnectionsAreBoundedInMemory) {
   constexpr std::int64_t kBytes = 1 << 20;
   RunningServer server(kPatient, kBytes);
-  reset_heap_peak();
-  const std::int64_t before = live_heap_bytes();
+  testing_support::reset_heap_peak();
+  const std::int64_t before = testing_support::live_heap_bytes();
   std::vector<Client> unread;
   for (std::size_t i = 0; i < 3 * HttpServer::kMaxConnections; ++i) {
     unread.emplace_back(server.port()).send(kGet);
@@ -197,7 +197,7 @@ TEST(HttpServer, UnreadConnectionsAreBoundedInMemory) {
       EXPECT_THAT(server.ask(kGet), StartsWith("HTTP/1.1 200"));
     }
   }
-  EXPECT_LT(peak_heap_bytes() - before,
+  EXPECT_LT(testing_support::peak_heap_bytes() - before,
             static_cast<std::int64_t>(HttpServer::kMaxConnections + 8) * kBytes * 3 / 2);
 }
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "bench/heap.h"
 #include "heed/attention/plan.h"
 #include "heed/nn/ops.h"
 #include "support/gradcheck.h"
+#include "support/heap.h"
 
 namespace heed::nn { namespace {
 
@@ -168,7 +168,7 @@ void expect_no_copies() {
   const std::int64_t lse = std::int64_t{sizeof(T)} * 4 * 8 * 256;
   const auto workspace = static_cast<std::int64_t>(decision.workspace_bytes());
   const std::int64_t one_operand = std::int64_t{sizeof(T)} * 4 * 256 * 256;
-  const std::int64_t extra = cli::measure_extra_bytes([&] {
+  const std::int64_t extra = testing_support::measure_extra_bytes([&] {
     return attention(Heads<T>{all, {8, 32}}, Heads<T>{all, {8, 32, 256}},
                      Heads<T>{all, {8, 32, 512}});
   });

@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "heed/core/memory.h"
 
-namespace heed::cli {
+namespace heed::testing_support {
 
 // The bytes allocated now, and the maximum since reset_heap_peak().
 std::int64_t live_heap_bytes() noexcept;
@@ -51,14 +52,19 @@ class AllocationFault {
   NothingKept nothing_kept_;
 };
 
-// Returns the peak of bytes that `call` allocated beyond its result. Memory that does not come from
-// operator new, for example that of BLAS, is not counted.
+// Returns the peak of bytes that `call` allocated beyond its result, or beyond what it keeps.
+// Memory that does not come from operator new, for example that of BLAS, is not counted.
 template <class Call>
 std::int64_t measure_extra_bytes(const Call& call) {
   const NothingKept nothing_kept;
   reset_heap_peak();
-  [[maybe_unused]] const auto result = call();
-  return peak_heap_bytes() - live_heap_bytes();
+  if constexpr (std::is_void_v<std::invoke_result_t<const Call&>>) {
+    call();
+    return peak_heap_bytes() - live_heap_bytes();
+  } else {
+    [[maybe_unused]] const auto result = call();
+    return peak_heap_bytes() - live_heap_bytes();
+  }
 }
 
-}  // namespace heed::cli
+}  // namespace heed::testing_support

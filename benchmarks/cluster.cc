@@ -1,18 +1,25 @@
-#include "bench/simulated_cluster.h"
-
+// heed_measure cluster: the time of attention on a cluster of machines like this one, by the model
+// of docs/distributed.md.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "bench/measurement.h"
+#include "arguments.h"
+#include "bench/case_arguments.h"
+#include "bench/divided_pass.h"
 #include "bench/report.h"
 #include "heed/attention.h"
+#include "heed/core/parallel.h"
 #include "heed/core/random.h"
 #include "heed/distributed/plan.h"
 #include "heed/viz/chart.h"
-#include "mask_argument.h"
+#include "measure_verbs.h"
 #include "picture_file.h"
 
 namespace heed::cli {
@@ -23,6 +30,34 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSimulationOut = "--out";
 constexpr std::int64_t kMeasuredTokens = 4096;
+
+struct ClusterArguments {
+  Names divide{"automatic"};
+  Numbers ranks{1, 4, 16, 64}, seq{65536};
+  std::int64_t heads = 8, kv_heads = 0, head_dim = 64;
+  std::string mask = "causal";
+  int threads = 0;  // per rank
+  double latency_us = 20;
+  double gbytes_per_s = 10;
+  std::string out;  // a picture, or empty
+  bool as_json = false;
+
+  std::vector<DividedCase> cases() const {
+    std::vector<DividedCase> all;
+    for (const std::int64_t length : seq) {
+      for (const std::string& by : divide) {
+        const AttentionShapes shapes{.num_heads = heads,
+                                     .num_kv_heads = kv_heads == 0 ? heads : kv_heads,
+                                     .q_len = length,
+                                     .kv_len = length,
+                                     .head_dim = head_dim,
+                                     .value_dim = head_dim};
+        all.push_back({false, shapes, mask, divided_by(by)});
+      }
+    }
+    return all;
+  }
+};
 
 Picture simulation_pictures(const Json& report) {
   return {.figure =
@@ -62,25 +97,24 @@ double measured_rate(const AttentionShapes& shapes, int threads) {
       random.randn({1, shapes.num_kv_heads, kMeasuredTokens, shapes.head_dim});
   const Tensor<float> value = random.randn(key.shape());
   Progress progress(1);
-  progress.start_case();
-  const auto repetitions = time_calls(
-      {.threads = threads, .warmups = 1, .repetitions = 5}, [&] { attention(query, key, value); },
-      progress);
-  const double seconds = summarize(repetitions, undisturbed_rates(repetitions)).best_seconds;
+  const auto call = [&] { return attention(query, key, value); };
+  const double seconds =
+      summarize(measure({.threads = threads, .repetitions = 5}, make_ready(call), progress).seconds)
+          .best;
   return static_cast<double>(shapes.num_heads * kMeasuredTokens * kMeasuredTokens) / seconds;
 }
 
-Json simulate_all(const Simulation& simulation, double rate) {
+Json simulate_all(const ClusterArguments& arguments, double rate) {
   const distributed::Cluster cluster{.pairs_per_second = rate,
-                                     .latency_seconds = simulation.links.latency_us * 1e-6,
-                                     .bytes_per_second = simulation.links.gbytes_per_s * 1e9};
+                                     .latency_seconds = arguments.latency_us * 1e-6,
+                                     .bytes_per_second = arguments.gbytes_per_s * 1e9};
   auto rows = Json::array();
-  for (const DividedCase& one : simulation.cases) {
+  for (const DividedCase& one : arguments.cases()) {
     const auto plan_for = [&](std::int64_t size) {
       return distributed::plan(one.shapes, static_cast<int>(size), one.options(), one.divided_by);
     };
     const double alone = distributed::simulated_seconds(plan_for(1), cluster);
-    for (const std::int64_t size : simulation.ranks) {
+    for (const std::int64_t size : arguments.ranks) {
       const auto plan = plan_for(size);
       const double seconds = distributed::simulated_seconds(plan, cluster);
       rows.push_back({{"case",
@@ -113,36 +147,70 @@ std::string simulation_table(const Json& report) {
              "machine does,\n{} µs and {} GB/s a message\n",
              report["threads"].get<int>(), report["pairs_per_s"].get<double>(),
              report["latency_us"].get<double>(), report["gbytes_per_s"].get<double>()) +
-         aligned(rows) + baseline_notes(report);
+         aligned(rows);
+}
+
+void run_cluster(ClusterArguments arguments) {
+  const std::vector<DividedCase> cases = arguments.cases();
+  check_division(cases, arguments.ranks);
+  if (arguments.threads == 0) arguments.threads = num_threads();
+  Json report;
+  const Picture picture = simulation_pictures(report);
+  OutputFiles files;
+  if (!arguments.out.empty()) {
+    check_picture(kSimulationOut, arguments.out, picture);
+    files.reserve(kSimulationOut, arguments.out);
+  }
+  const double rate = measured_rate(cases.front().shapes, arguments.threads);
+  report = {{"machine", machine()},
+            {"mask", arguments.mask},
+            {"threads", arguments.threads},
+            {"pairs_per_s", rate},
+            {"latency_us", arguments.latency_us},
+            {"gbytes_per_s", arguments.gbytes_per_s},
+            {"results", simulate_all(arguments, rate)}};
+  if (!arguments.out.empty()) {
+    write_picture(files, kSimulationOut, arguments.out, picture);
+    files.commit();
+  }
+  print_report(arguments.as_json, "cluster", report,
+               [](const Json& whole) { return simulation_table(whole); });
 }
 
 }  // namespace
 
-std::string simulation_endings() { return picture_endings(simulation_pictures(Json())); }
-
-void report_simulation(const Simulation& simulation) {
-  const ReportPrinter printer(simulation.report, "distributed --simulate");
-  Json report;
-  const Picture picture = simulation_pictures(report);
-  OutputFiles files;
-  if (!simulation.out.empty()) {
-    check_picture(kSimulationOut, simulation.out, picture);
-    files.reserve(kSimulationOut, simulation.out);
-  }
-  const DividedCase& first = simulation.cases.front();
-  const double rate = measured_rate(first.shapes, simulation.threads);
-  report = {{"machine", machine()},
-            {"mask", first.mask},
-            {"threads", simulation.threads},
-            {"pairs_per_s", rate},
-            {"latency_us", simulation.links.latency_us},
-            {"gbytes_per_s", simulation.links.gbytes_per_s},
-            {"results", simulate_all(simulation, rate)}};
-  if (!simulation.out.empty()) {
-    write_picture(files, kSimulationOut, simulation.out, picture);
-    files.commit();
-  }
-  printer.print(report, [](const Json& whole) { return simulation_table(whole); });
+void add_cluster(CLI::App& command) {
+  CLI::App* verb = command.add_subcommand(
+      "cluster", "What ranks on machines of their own would take, by a model");
+  auto arguments = std::make_shared<ClusterArguments>();
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  add_names(*verb, "--divide", arguments->divide, {"automatic", "tokens", "heads"}, "automatic");
+  add_numbers(*verb, "--ranks", arguments->ranks, 1024, "How many ranks; 1,4,16,64");
+  add_numbers(*verb, "--seq", arguments->seq, kMost, "How many tokens; 65536");
+  const auto add = [&](const char* name, std::int64_t& number, const char* help) {
+    return add_option(*verb, name, number, help)
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}).description(""));
+  };
+  add("--heads", arguments->heads, "Heads of the query")->capture_default_str();
+  add("--kv-heads", arguments->kv_heads, "Heads of key and value; as the query");
+  add("--head-dim", arguments->head_dim, "Dimensions of a head")->capture_default_str();
+  add_option(*verb, "--mask", arguments->mask, "Which keys are seen")
+      ->type_name("MASK")
+      ->capture_default_str();
+  add_option(*verb, "--threads", arguments->threads, "Threads of a rank; all, if not given")
+      ->check(CLI::Range(1, 1024).description(""));
+  add_option(*verb, "--latency", arguments->latency_us, "Microseconds of a message")
+      ->check(CLI::Range(0.0, 1e6).description(""))
+      ->capture_default_str();
+  add_option(*verb, "--bandwidth", arguments->gbytes_per_s,
+             "GB/s that a machine sends, and receives")
+      ->check(CLI::Range(1e-3, 1e6).description(""))
+      ->capture_default_str();
+  add_option(*verb, kSimulationOut, arguments->out,
+             "Draw efficiency against ranks: " + picture_endings(simulation_pictures(Json())))
+      ->type_name("FILE");
+  add_report_options(*verb, arguments->as_json);
+  verb->callback([arguments] { run_cluster(*arguments); });
 }
 
 }  // namespace heed::cli

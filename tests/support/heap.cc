@@ -1,4 +1,4 @@
-#include "bench/heap.h"
+#include "support/heap.h"
 
 #include <malloc.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <new>
 
-namespace heed::cli {
+namespace heed::testing_support {
 
 namespace {
 
@@ -77,12 +77,12 @@ AllocationFault::AllocationFault(std::int64_t index) noexcept { until_fault = in
 AllocationFault::~AllocationFault() { until_fault = kNone; }
 bool AllocationFault::has_happened() const noexcept { return until_fault <= kNone; }
 
-}  // namespace heed::cli
+}  // namespace heed::testing_support
 
 // All forms are replaced, so that a sanitizer's form is never paired with one of these.
-using heed::cli::allocate;
-using heed::cli::allocate_or_throw;
-using heed::cli::release;
+using heed::testing_support::allocate;
+using heed::testing_support::allocate_or_throw;
+using heed::testing_support::release;
 constexpr std::size_t kPlain = 1;
 constexpr std::size_t to_bytes(std::align_val_t alignment) {
   return static_cast<std::size_t>(alignment);
