@@ -72,7 +72,9 @@ void measure_parts(const PartsInTurn& parts, const PartsArguments& arguments, Pr
                    Json& results) {
   std::vector<ReadyCase> ready;
   for (const Part& part : parts) {
-    ready.push_back({.outcome = {.operations = part.operations}, .call = part.call});
+    ReadyCase& one = ready.emplace_back();
+    one.outcome.operations = part.operations;
+    one.call = part.call;
   }
   measure({.threads = arguments.threads, .repetitions = arguments.repetitions}, ready, progress);
   for (std::size_t i = 0; i < parts.size(); ++i) {
