@@ -9,6 +9,7 @@
 #include "models/kernels/groups-inl.h"
 #include "models/kernels/stored-inl.h"
 #include "models/kernels/weight_kernels.h"
+#include "simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
@@ -21,7 +22,9 @@ struct Sums {
   HWY_INLINE Sums() {}  // NOLINT(modernize-use-equals-default)
 };
 
-HWY_INLINE float sum_of_lanes(Vec sums) { return hn::GetLane(hn::SumOfLanes(kFloats, sums)); }
+HWY_INLINE float sum_of_lanes(Vec sums) {
+  return kernels::HWY_NAMESPACE::sum_of_lanes(kFloats, sums);
+}
 
 // The product with a row of weights without blocks. It has two independent sums of each kind, so
 // that no addition waits for the one before.

@@ -11,6 +11,7 @@
 #include "attention/kernels/panel/backward-inl.h"
 #include "attention/kernels/panel/by_width-inl.h"
 #include "hwy/highway.h"
+#include "simd/lanes-inl.h"
 #include "simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -127,7 +128,7 @@ void dot_rows(const Real* numbers, const Real* rows, std::int64_t count, std::in
       const Vec added = hn::MulAdd(number, hn::Load(kReals, rows + i * width + r), sum);
       sum = hn::IfThenElse(hn::Eq(number, hn::Zero(kReals)), sum, added);
     }
-    products[i] = hn::GetLane(hn::SumOfLanes(kReals, sum));
+    products[i] = sum_of_lanes(kReals, sum);
   }
 }
 

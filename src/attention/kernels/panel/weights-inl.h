@@ -14,6 +14,7 @@
 #include "attention/kernels/panel/panel-inl.h"
 #include "hwy/highway.h"
 #include "simd/exp2-inl.h"
+#include "simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
@@ -240,7 +241,7 @@ struct AddMass {
         const Vec weight = hn::Load(kReals, tile.weights + key * kWidth + v * kLanes);
         sum = hn::Add(sum, hn::IfThenElseZero(counts[v], weight));
       }
-      mass[key] += hn::GetLane(hn::SumOfLanes(kReals, sum));
+      mass[key] += sum_of_lanes(kReals, sum);
     }
   }
 };
