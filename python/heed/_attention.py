@@ -263,8 +263,8 @@ def attention(
     comm: Any = None,
     **options: Unpack[Options],
 ) -> Any:
-    """heed.attention() with gradients: for query, key, value, alibi_slopes, bias, sinks, the tables of relative_bias
-    and relative_vectors, a float mask and the parameters of score_mod.
+    """heed.attention() with gradients: for query, key, value, the tensors of the options, which heed.AttentionGradients
+    names, a float mask and the parameters of score_mod.
 
     query: [batch, num_heads, q_len, head_dim]
     key:   [batch, num_kv_heads, kv_len, head_dim]

@@ -8,6 +8,7 @@ import torch
 
 from . import _heed, _relatives
 from ._entries import each_entry
+from ._operator import AttentionGradients
 from ._options import RELATIVE, relative_tuple
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class _FeatureMap(torch.autograd.Function):
 
 
 # The options of attention that are a tensor with a gradient, in their order. Behind them come the tables of RELATIVE.
-_LEARNED = ("alibi_slopes", "bias", "sinks")
+_LEARNED = AttentionGradients._fields[3 : -sum(map(len, RELATIVE.values()))]
 
 
 def taken_apart(function: str, options: dict[str, Any]) -> tuple[list[Tensor | None], dict[str, Any]]:
@@ -227,8 +228,8 @@ def attention_packed(
     cu_seqlens_k: Tensor | Sequence[int] | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """heed.attention_packed() with gradients for query, key, value, alibi_slopes, bias, sinks and the tables of relative_bias and
-    relative_vectors.
+    """heed.attention_packed() with gradients for query, key, value and the tensors of the options: those that
+    heed.AttentionGradients names.
 
     >>> tokens = torch.randn(7, 8, 64, requires_grad=True)
     >>> heed.torch.attention_packed(tokens, tokens, tokens, [0, 3, 7], causal=True).sum().backward()

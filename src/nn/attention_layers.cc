@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -218,10 +219,10 @@ Variable<T> MultiHeadAttention<T>::projected_out(const Variable<T>& attended) {
 
 template <class T>
 void MultiHeadAttention<T>::check_asks_nothing(const AttendOptions<T>& options) const {
-  const LearnedTerms<T>& terms = options.terms;
-  const bool has_terms = terms.alibi_slopes.is_defined() || terms.bias.is_defined() ||
-                         terms.sinks.is_defined() || terms.relative_bias.is_defined() ||
-                         terms.relative_key.is_defined() || terms.relative_value.is_defined();
+  const auto& members = LearnedTerms<T>::kAll;
+  const bool has_terms = std::any_of(members.begin(), members.end(), [&](auto member) {
+    return (options.terms.*member).is_defined();
+  });
   const std::pair<bool, const char*> refused[] = {
       {!options.mask.parts().empty(), "mask"},
       {static_cast<bool>(options.score_mod), "score_mod"},

@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -33,25 +34,21 @@ void drop(Tensor<T>& weights, const std::vector<AttentionRow>& rows, const heed:
   }
 }
 
-// The view of an optional term.
-template <class T>
-std::optional<TensorView<const T>> view_if_defined(const Variable<T>& term) {
-  if (!term.is_defined()) return std::nullopt;
-  return term.value();
-}
-
 }  // namespace
 
 template <class T>
 BasicAttentionOptions<T> operator_options(const AttendOptions<T>& options,
                                           const heed::Dropout& dropout) {
-  return {.mask = options.mask,
-          .score_mod = options.score_mod,
-          .alibi_slopes = view_if_defined(options.terms.alibi_slopes),
-          .bias = view_if_defined(options.terms.bias),
-          .sinks = view_if_defined(options.terms.sinks),
-          .dropout = dropout,
-          .query_offset = options.query_offset};
+  BasicAttentionOptions<T> bound{.mask = options.mask,
+                                 .score_mod = options.score_mod,
+                                 .dropout = dropout,
+                                 .query_offset = options.query_offset};
+  for (std::size_t i = 0; i < kLearnable<T>.size(); ++i) {
+    const Variable<T>& term = options.terms.*LearnedTerms<T>::kAll[i];
+    const Learnable<T>& option = kLearnable<T>[i];
+    if (term.is_defined() && option.is_option_set(bound)) option.set(bound, term.value());
+  }
+  return bound;
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 /// The backward pass of attention: the gradients of its inputs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -10,17 +11,27 @@
 
 namespace heed { inline namespace v0 {
 
+/// A member for each tensor of the options that can be learned: its gradient, or a layer's
+/// variable.
+template <class Each>
+struct LearnedMembers {
+  Each alibi_slopes = {};   ///< [num_heads]
+  Each bias = {};           ///< broadcasts to [batch, num_heads, q_len, kv_len]
+  Each sinks = {};          ///< [num_heads]
+  Each relative_bias = {};  ///< the table of the option relative_bias
+  Each relative_key = {};   ///< the tables of the option relative_vectors
+  Each relative_value = {};
+
+  /// All of them, in the order of kLearnable.
+  static constexpr std::array kAll{&LearnedMembers::alibi_slopes, &LearnedMembers::bias,
+                                   &LearnedMembers::sinks,        &LearnedMembers::relative_bias,
+                                   &LearnedMembers::relative_key, &LearnedMembers::relative_value};
+};
+
 /// The derivatives of a loss with respect to the tensors in the options, each in the shape of its
 /// tensor; empty for an option that is not set.
 template <class Sum>
-struct OptionGradients {
-  Tensor<Sum> alibi_slopes;
-  Tensor<Sum> bias;
-  Tensor<Sum> relative_bias;
-  Tensor<Sum> relative_key;    ///< of relative_vectors
-  Tensor<Sum> relative_value;  ///< of relative_vectors
-  Tensor<Sum> sinks;
-};
+using OptionGradients = LearnedMembers<Tensor<Sum>>;
 
 /// A tensor of the options that can be learned: where its gradient goes, and how options hold it.
 /// The table kLearnable has all of them; layers, ranks and bindings go over it.
@@ -29,7 +40,7 @@ struct Learnable {
   using View = TensorView<const Real>;
   using Options = BasicAttentionOptions<Real>;
 
-  const char* name;    ///< of the member of OptionGradients
+  const char* name;    ///< of the member of LearnedMembers
   const char* option;  ///< the option that holds it
   Tensor<Real> OptionGradients<Real>::*gradient;
   std::optional<View> (*get)(const Options&);  ///< empty where it is not set
@@ -38,7 +49,7 @@ struct Learnable {
 };
 
 template <class Real>
-inline constexpr std::array<Learnable<Real>, 6> kLearnable{{
+inline constexpr std::array<Learnable<Real>, LearnedMembers<Tensor<Real>>::kAll.size()> kLearnable{{
     {"alibi_slopes", "alibi_slopes", &OptionGradients<Real>::alibi_slopes,
      [](const auto& options) { return options.alibi_slopes; },
      [](auto& options, auto view) { options.alibi_slopes = view; },
@@ -72,6 +83,10 @@ inline constexpr std::array<Learnable<Real>, 6> kLearnable{{
      [](auto& options, auto view) { options.relative_vectors->value = view; },
      [](const auto& options) { return options.relative_vectors.has_value(); }},
 }};
+
+static_assert(std::equal(kLearnable<float>.begin(), kLearnable<float>.end(),
+                         OptionGradients<float>::kAll.begin(),
+                         [](const auto& row, auto member) { return row.gradient == member; }));
 
 /// Zeros in the shapes of the tensors in these options, into which gradients are summed.
 template <class Sum>

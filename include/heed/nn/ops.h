@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/attention.h"
+#include "heed/attention/backward.h"
 #include "heed/attention/linear_attention.h"
 #include "heed/attention/rotary.h"
 #include "heed/core/config.h"
@@ -160,22 +161,10 @@ HEED_API Variable<T> mean(const Variable<T>& x);
 
 // ---- attention
 
-/// Learned terms of attention, which replace the options' own.
+/// Learned terms of attention, which replace the options' own. With tables, options.relative_bias
+/// or options.relative_vectors must have the buckets.
 template <class T>
-struct LearnedTerms {
-  Variable<T> alibi_slopes = {};  ///< [num_heads]
-  Variable<T> bias = {};          ///< broadcasts to [batch, num_heads, q_len, kv_len]
-  Variable<T> sinks = {};         ///< [num_heads]
-  /// The tables of the options' relative_bias and relative_vectors, which must have the buckets.
-  Variable<T> relative_bias = {};
-  Variable<T> relative_key = {};
-  Variable<T> relative_value = {};
-
-  /// The terms in the order of kLearnable.
-  static constexpr std::array kAll{&LearnedTerms::alibi_slopes, &LearnedTerms::bias,
-                                   &LearnedTerms::sinks,        &LearnedTerms::relative_bias,
-                                   &LearnedTerms::relative_key, &LearnedTerms::relative_value};
-};
+using LearnedTerms = LearnedMembers<Variable<T>>;
 
 /// The scores of additive attention, scoreₜₛ = Σₐ weightₐ · tanh(keysₛₐ + queriesₜₐ), for keys
 /// [batch, kv_len, dim], queries [batch, q_len, dim] and weight [dim]: [batch, q_len, kv_len]. It

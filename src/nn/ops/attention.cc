@@ -41,8 +41,6 @@ std::optional<TensorView<const T>> once(std::optional<TensorView<const T>> view)
   return view;
 }
 
-// The table that has the names, options and gradients of learned terms, beside LearnedTerms::kAll.
-static_assert(std::size(LearnedTerms<float>::kAll) == std::size(kLearnable<float>));
 constexpr std::size_t kTerms = std::size(kLearnable<float>);
 
 template <class T>
