@@ -1,11 +1,13 @@
 // heed generate: writes text with a trained language model.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,12 @@ std::string text_written(const models::CharacterModel& saved, const std::string&
   const models::TextSampling& sampling = arguments.sampling;
   if (arguments.beam == 0) return models::continue_text(saved, prompt, sampling);
   return models::likeliest_text(saved, prompt, {.beam = arguments.beam, .tokens = sampling.tokens});
+}
+
+std::vector<std::string_view> storage_names() {
+  std::vector<std::string_view> names;
+  for (const KvStorage storage : kKvStorages) names.push_back(to_string(storage));
+  return names;
 }
 
 KvStorage cache_storage(const std::string& name) {
@@ -183,7 +191,7 @@ void add_generate(CLI::App& command) {
   add_flag(*verb, "--chat", arguments->is_chat,
            "The prompt is a message to a model that answers, in its own template");
   add_option(*verb, "--cache", arguments->cache,
-             "How keys and values are kept: float32, float16, bfloat16, int8 or int4")
+             fmt::format("How keys and values are kept: {}", fmt::join(storage_names(), ", ")))
       ->capture_default_str()
       ->type_name("TYPE");
   add_flag(*verb, "--json", arguments->as_json, "Print prompt and text as one JSON object");

@@ -35,9 +35,10 @@ struct DecodeArguments {
   bool as_json = false;
 };
 
-// Quantised storage and shared prefixes need pages: returns 128 where none are given.
+// Storages without tensors and shared prefixes need pages: returns 128 where none are given.
 std::int64_t page_of(const std::string& storage, std::int64_t page, std::int64_t shared_prefix) {
-  const bool needs_pages = storage == "int8" || storage == "int4" || shared_prefix > 0;
+  const bool needs_pages =
+      std::ranges::find(kTensorStorages, storage) == kTensorStorages.end() || shared_prefix > 0;
   return needs_pages && page == 0 ? 128 : page;
 }
 

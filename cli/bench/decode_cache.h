@@ -2,12 +2,16 @@
 // together they exceed the processor's last cache.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "heed/attention/kv_storage.h"
 
 namespace heed::cli {
 
@@ -23,8 +27,13 @@ struct DecodeCase {
   std::int64_t shared_prefix = 0;  // keys that all sequences share on the same pages
 };
 
-inline const std::vector<std::string> kDecodeStorages{"float32", "float16", "bfloat16", "int8",
-                                                      "int4"};
+inline const std::vector<std::string> kDecodeStorages = [] {
+  std::vector<std::string> names;
+  for (const KvStorage storage : kKvStorages) names.emplace_back(to_string(storage));
+  return names;
+}();
+// Those that tensors have too.
+inline constexpr std::array<std::string_view, 3> kTensorStorages{"float32", "float16", "bfloat16"};
 
 // The interface of a measured cache; each kind of storage implements it in its own file.
 class DecodeCache {

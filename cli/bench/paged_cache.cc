@@ -13,22 +13,14 @@ namespace heed::cli {
 
 namespace {
 
-KvStorage storage_named(const std::string& name) {
-  if (name == "float16") return KvStorage::kFloat16;
-  if (name == "bfloat16") return KvStorage::kBFloat16;
-  if (name == "int8") return KvStorage::kInt8;
-  if (name == "int4") return KvStorage::kInt4;
-  return KvStorage::kFloat32;
-}
-
 // Sequences of equal length, which may share their first pages, in several copies.
 class PagedCache final : public DecodeCache {
  public:
   PagedCache(const DecodeCase& one, std::int64_t cold_bytes)
       : config_{.num_kv_heads = one.kv_heads,
                 .head_dim = one.head_dim,
-                .key_storage = storage_named(one.storage),
-                .value_storage = storage_named(one.storage),
+                .key_storage = parse_kv_storage(one.storage),
+                .value_storage = parse_kv_storage(one.storage),
                 .page_size = one.page} {
     TorchGenerator random(0);
     query_ = random.randn({one.batch, one.heads, one.head_dim});

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -33,9 +32,6 @@ using Json = nlohmann::ordered_json;
 
 // More sequences do not change the result.
 constexpr std::size_t kSequences = 32;
-
-constexpr std::array kStorages{KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
-                               KvStorage::kInt8, KvStorage::kInt4};
 
 struct StorageArguments {
   std::string model;
@@ -193,7 +189,7 @@ Json measure(models::CausalTransformer& model, const std::vector<Piece>& pieces)
     layers.back().push_back(normal_like(layers.back().front(), random));
   }
   auto results = Json::array();
-  for (const KvStorage storage : kStorages) {
+  for (const KvStorage storage : kKvStorages) {
     const double loss = loss_of(model, pieces, storage);
     for (std::size_t i = 0; i < layers.front().size(); ++i) {
       LayerDeviation deviation;

@@ -80,18 +80,14 @@ class StoredSide {
   }
 
   std::int64_t row_bytes() const {
-    switch (storage_) {
-      case KvStorage::kFloat32:
-        return 4 * dim_;
-      case KvStorage::kFloat16:
-      case KvStorage::kBFloat16:
-        return 2 * dim_;
-      case KvStorage::kInt8:
-        return is_columns_ ? (dim_ + 3) / 4 * 4 : (dim_ + 15) / 16 * 16;
-      case KvStorage::kInt4:
-        return scale_dims_ * (kernels::kScaleDims / 2);
+    if (storage_ == KvStorage::kInt8) {
+      return is_columns_ ? (dim_ + 3) / 4 * 4 : (dim_ + 15) / 16 * 16;
     }
-    return 0;
+    if (storage_ == KvStorage::kInt4) return scale_dims_ * (kernels::kScaleDims / 2);
+    std::int64_t bytes = 0;
+    kernels::with_number(
+        storage_, [&](auto number) { bytes = static_cast<std::int64_t>(sizeof(number)) * dim_; });
+    return bytes;
   }
 
   template <class T>
@@ -141,15 +137,11 @@ class StoredSide {
     scales[j] = scale;
     for (std::int64_t d = 0; d < dim_; ++d) {
       float& stored = stored_(key, d);
-      if (storage_ == KvStorage::kFloat32) put(key, d, stored);
-      if (storage_ == KvStorage::kFloat16) {
-        put(key, d, Float16(stored));
-        stored = Float16(stored);
-      }
-      if (storage_ == KvStorage::kBFloat16) {
-        put(key, d, BFloat16(stored));
-        stored = BFloat16(stored);
-      }
+      kernels::with_number(storage_, [&](auto kind) {
+        const auto number = static_cast<decltype(kind)>(stored);
+        put(key, d, number);
+        stored = static_cast<float>(number);
+      });
       if (storage_ == KvStorage::kInt8) {
         const int number = rounded(key, d, scale);
         put_byte(key, d, number);

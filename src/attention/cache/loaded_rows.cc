@@ -27,27 +27,11 @@ void widen(const kernels::KernelTable* table, const T* from, std::int64_t count,
 // cache.
 constexpr std::int64_t kColumnDims = 64;
 
-// Calls use(T{}) with the type of the numbers of a storage that is not quantised.
-template <class Use>
-void with_number(KvStorage storage, const Use& use) {
-  switch (storage) {
-    case KvStorage::kFloat32:
-      return use(float{});
-    case KvStorage::kFloat16:
-      return use(Float16{});
-    case KvStorage::kBFloat16:
-      return use(BFloat16{});
-    case KvStorage::kInt8:
-    case KvStorage::kInt4:
-      break;
-  }
-}
-
 // The numbers of some dimensions for all positions of a group, [dims][kGroupKeys]; at most
 // kColumnDims dimensions, from a multiple of it on.
 void load_columns(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
                   RowRange dims, float* columns) {
-  with_number(side.storage, [&](auto number) {
+  kernels::with_number(side.storage, [&](auto number) {
     using T = decltype(number);
     const T* const from = reinterpret_cast<const T*>(group) + dims.begin * kGroupKeys;
     widen(table, from, (dims.end - dims.begin) * kGroupKeys, columns);
@@ -110,7 +94,7 @@ void load_quantised(const SideLayout& side, const std::byte* group, const float*
 void load_row(const kernels::KernelTable* table, const SideLayout& side, const std::byte* group,
               std::int64_t lane, float* row) {
   const std::byte* const from = group + lane * side.row_stride;
-  with_number(side.storage, [&](auto number) {
+  kernels::with_number(side.storage, [&](auto number) {
     widen(table, reinterpret_cast<const decltype(number)*>(from), side.stored_dim, row);
   });
 }

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <iterator>
+#include <cstring>
 
 #include "attention/kernels/decode/stored_tile.h"
-#include "heed/core/data_type.h"
 
 namespace heed { inline namespace v0 { namespace detail {
 
@@ -43,8 +42,7 @@ Quantised quantised(const float* numbers, std::int64_t count, float scale, float
 }
 
 template <class T>
-void store_plain(const SideLayout& side, std::byte* group, float* /*scales*/, std::int64_t lane,
-                 const float* row) {
+void store_plain(const SideLayout& side, std::byte* group, std::int64_t lane, const float* row) {
   auto* to = reinterpret_cast<T*>(group);
   const auto [first, next] = steps(side, lane);
   for (std::int64_t d = 0; d < side.stored_dim; ++d) to[first + d * next] = static_cast<T>(row[d]);
@@ -96,36 +94,15 @@ void copy_quantised(const SideLayout& side, const std::byte* from_group, std::in
 }
 
 template <class T>
-void copy_numbers(const SideLayout& side, const std::byte* from_group, std::int64_t from,
-                  std::byte* to_group, std::int64_t to) {
-  const std::int64_t count = side.stored_dim;
-  const auto* source = reinterpret_cast<const T*>(from_group);
-  auto* target = reinterpret_cast<T*>(to_group);
-  for (std::int64_t d = 0; d < count; ++d) {
-    const std::int64_t next = side.is_columns ? kGroupKeys : 1;
-    const std::int64_t row = side.is_columns ? 1 : count;
-    target[to * row + d * next] = source[from * row + d * next];
+void copy_plain(const SideLayout& side, const std::byte* from_group, std::int64_t from,
+                std::byte* to_group, std::int64_t to) {
+  const auto [source, next] = steps(side, from);
+  const std::int64_t target = steps(side, to).first;
+  constexpr std::int64_t kBytes = sizeof(T);
+  for (std::int64_t d = 0; d < side.stored_dim; ++d) {
+    std::memcpy(to_group + (target + d * next) * kBytes, from_group + (source + d * next) * kBytes,
+                sizeof(T));
   }
-}
-
-// The functions of a storage, in the order of KvStorage.
-struct RowFunctions {
-  void (*store)(const SideLayout& side, std::byte* group, float* scales, std::int64_t lane,
-                const float* row);
-  void (*copy)(const SideLayout& side, const std::byte* from_group, std::int64_t from,
-               std::byte* to_group, std::int64_t to);
-};
-constexpr RowFunctions kRowFunctions[] = {
-    {store_plain<float>, copy_numbers<std::uint32_t>},
-    {store_plain<Float16>, copy_numbers<std::uint16_t>},
-    {store_plain<BFloat16>, copy_numbers<std::uint16_t>},
-    {store_int8, copy_quantised},
-    {store_int4, copy_quantised},
-};
-static_assert(std::size(kRowFunctions) == kKvStorages.size());
-
-const RowFunctions& functions_of(const SideLayout& side) {
-  return kRowFunctions[static_cast<std::size_t>(side.storage)];
 }
 
 }  // namespace
@@ -145,7 +122,15 @@ void store_row(const SideLayout& side, PagePart<std::byte> part, std::int64_t sl
   std::byte* const group = side.group(part, slot / kGroupKeys);
   float* const scales = side.scales(part, slot / kGroupKeys);
   const std::int64_t lane = slot % kGroupKeys;
-  functions_of(side).store(side, group, scales, lane, row);
+  if (!kernels::is_quantised(side.storage)) {
+    return kernels::with_number(
+        side.storage, [&](auto number) { store_plain<decltype(number)>(side, group, lane, row); });
+  }
+  if (side.scales_blocks()) {
+    store_int4(side, group, scales, lane, row);
+  } else {
+    store_int8(side, group, scales, lane, row);
+  }
 }
 
 void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::int64_t from,
@@ -154,8 +139,12 @@ void copy_row(const SideLayout& side, PagePart<const std::byte> from_part, std::
   std::byte* const to_group = side.group(to_part, to / kGroupKeys);
   const std::int64_t from_lane = from % kGroupKeys;
   const std::int64_t to_lane = to % kGroupKeys;
-  functions_of(side).copy(side, from_group, from_lane, to_group, to_lane);
-  if (!side.is_quantised()) return;
+  if (!kernels::is_quantised(side.storage)) {
+    return kernels::with_number(side.storage, [&](auto number) {
+      copy_plain<decltype(number)>(side, from_group, from_lane, to_group, to_lane);
+    });
+  }
+  copy_quantised(side, from_group, from_lane, to_group, to_lane);
   const std::int64_t step = side.scales_blocks() ? kScaleDims : side.stored_dim;
   const float* const from_scales = side.scales(from_part, from / kGroupKeys);
   float* const to_scales = side.scales(to_part, to / kGroupKeys);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attention/kernels/decode/stored_tile.h"
 #include "heed/attention.h"
 #include "heed/attention/kv_cache.h"
 #include "heed/attention/mask.h"
@@ -15,8 +16,9 @@ namespace heed::testing_support {
 
 // Returns `number` as a storage that converts single numbers stores it.
 inline float stored_alone(KvStorage storage, float number) {
-  if (storage == KvStorage::kFloat16) return Float16(number);
-  if (storage == KvStorage::kBFloat16) return BFloat16(number);
+  kernels::with_number(storage, [&](auto kind) {
+    number = static_cast<float>(static_cast<decltype(kind)>(number));
+  });
   return number;
 }
 

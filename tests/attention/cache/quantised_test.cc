@@ -26,9 +26,6 @@ using testing_support::max_difference;
 using testing_support::normal;
 using testing_support::same_bits;
 
-constexpr KvStorage kStorages[] = {KvStorage::kFloat32, KvStorage::kFloat16, KvStorage::kBFloat16,
-                                   KvStorage::kInt8, KvStorage::kInt4};
-
 KvConfig config(KvStorage storage, std::int64_t head_dim = 64, std::int64_t page_size = 128) {
   return {.num_kv_heads = 2,
           .head_dim = head_dim,
@@ -52,30 +49,22 @@ double distance(FloatView a, FloatView b) {
 float number_at(const StoredNumbers& numbers, std::size_t group, std::int64_t j, std::int64_t d,
                 std::int64_t stored_dim) {
   const std::byte* const bytes = numbers.groups[group];
-  const auto plain = [&](auto kind) -> float {
+  float plain = 0;
+  kernels::with_number(numbers.storage, [&](auto kind) {
     using T = decltype(kind);
     const std::byte* const at =
         numbers.is_columns
             ? bytes + (d * 16 + j) * static_cast<std::int64_t>(sizeof(T))
             : bytes + j * numbers.row_stride + d * static_cast<std::int64_t>(sizeof(T));
-    return static_cast<float>(*reinterpret_cast<const T*>(at));
-  };
-  switch (numbers.storage) {
-    case KvStorage::kFloat32:
-      return plain(float{});
-    case KvStorage::kFloat16:
-      return plain(Float16{});
-    case KvStorage::kBFloat16:
-      return plain(BFloat16{});
-    case KvStorage::kInt8: {
-      const std::int64_t columns = (stored_dim + 15) / 16 * 16;
-      const auto byte =
-          static_cast<int>(numbers.is_columns ? bytes[d / 4 * 64 + j * 4 + d % 4]
-                                              : bytes[(j / 4 * columns + d) * 4 + j % 4]);
-      return static_cast<float>(byte - 128) * numbers.scales[group][j];
-    }
-    case KvStorage::kInt4:
-      break;
+    plain = static_cast<float>(*reinterpret_cast<const T*>(at));
+  });
+  if (!numbers.is_quantised()) return plain;
+  if (numbers.storage == KvStorage::kInt8) {
+    const std::int64_t columns = (stored_dim + 15) / 16 * 16;
+    const auto byte =
+        static_cast<int>(numbers.is_columns ? bytes[d / 4 * 64 + j * 4 + d % 4]
+                                            : bytes[(j / 4 * columns + d) * 4 + j % 4]);
+    return static_cast<float>(byte - 128) * numbers.scales[group][j];
   }
   const float scale = numbers.scales[group][d / 32 * 16 + j];
   if (numbers.is_columns) {
@@ -92,7 +81,7 @@ float number_at(const StoredNumbers& numbers, std::size_t group, std::int64_t j,
 TEST(KvCacheQuantised, StoredTilesLieAsTheKernelsReadThem) {
   constexpr std::int64_t kLength = 200;
   constexpr std::int64_t kDim = 40;  // stored as 64 in int4
-  for (const KvStorage storage : kStorages) {
+  for (const KvStorage storage : kKvStorages) {
     for (const std::int64_t page_size : {16, 32, 64, 128}) {
       KvSequence sequence(config(storage, kDim, page_size));
       sequence.append(normal<float>({2, kLength, kDim}, 1), normal<float>({2, kLength, kDim}, 2));
@@ -195,8 +184,8 @@ constexpr double kRotated = 1e-5;
 TEST(KvCacheQuantised, AttendIsAttentionOverDequantised) {
   const auto query = normal<float>({1, 6, 7, 48}, 1);
   const auto tokens = normal<float>({1, 2, 150, 48}, 2);
-  for (const KvStorage keys : kStorages) {
-    for (const KvStorage values : kStorages) {
+  for (const KvStorage keys : kKvStorages) {
+    for (const KvStorage values : kKvStorages) {
       KvConfig mixed = config(keys, 48, 32);
       mixed.value_storage = values;
       KvSequence sequence(mixed);
@@ -265,7 +254,7 @@ TEST(KvCacheQuantised, DecodeAndPrefillOverOneCacheHaveTheSameBits) {
   const auto query = normal<float>({1, 4, 200, 40}, 1);
   const auto key = normal<float>({1, 2, 200, 40}, 2);
   const auto value = normal<float>({1, 2, 200, 40}, 3);
-  for (const KvStorage storage : kStorages) {
+  for (const KvStorage storage : kKvStorages) {
     KvSequence whole(config(storage, 40));
     whole.append(key, value);
     const auto expected = attend(query, whole, {.mask = causal()});
@@ -284,7 +273,7 @@ TEST(KvCacheQuantised, ABoundedSequenceSeesWhatAnUnboundedOneDoes) {
   const auto key = normal<float>({1, 2, 400, 40}, 2);
   const auto value = normal<float>({1, 2, 400, 40}, 3);
   const auto seen = [](auto, auto, auto q, auto k) { return (k < 3) | (k > q - 21); };
-  for (const KvStorage storage : kStorages) {
+  for (const KvStorage storage : kKvStorages) {
     KvSequence whole(config(storage, 40));
     whole.append(key, value);
     const auto expected = attend(query, whole, {.mask = causal() & Mask::where(seen)});

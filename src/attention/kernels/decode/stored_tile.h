@@ -8,6 +8,7 @@
 
 #include "attention/kernels/kernels.h"
 #include "heed/attention/kv_storage.h"
+#include "heed/core/data_type.h"
 
 namespace heed { inline namespace v0 { namespace kernels {
 
@@ -51,6 +52,22 @@ constexpr const StorageTraits& traits_of(KvStorage storage) {
 }
 
 constexpr bool is_quantised(KvStorage storage) { return traits_of(storage).is_quantised(); }
+
+// Calls use(T()) with the type of the numbers of a storage that is not quantised, and nothing for
+// others.
+template <class Use>
+void with_number(KvStorage storage, const Use& use) {
+  switch (storage) {
+    case KvStorage::kFloat32:
+      return use(float{});
+    case KvStorage::kFloat16:
+      return use(Float16{});
+    case KvStorage::kBFloat16:
+      return use(BFloat16{});
+    default:
+      break;
+  }
+}
 
 // The number of bytes of a position of `dim` numbers; real_bytes is the size of those of
 // KvStorage::kFloat32, which may stand for doubles.
