@@ -20,12 +20,8 @@ namespace heed { inline namespace v0 {
 ///
 /// & binds tighter than |, and spaces between words have no meaning. The names and their
 /// arguments are those of the functions of heed/attention/mask.h; an alignment may follow the
-/// arguments:
-/// "causal", "sliding_window(4, unbounded, bottom_right)", "prefix(3)", "global_tokens(16)",
-/// "strided(8)", "columns(8)", "dilated(4, 2)", "longformer(64, 2)", "sparse_transformer(8)",
-/// "block_window(1, 1, 64)", "random_blocks(count, block, seed)" and "random_blocks(…, past)",
-/// "bigbird(block, window, global, random, seed)", "streaming(4, 1024)", "tree(-1, 0, 0)",
-/// "documents(0, 3, 7)", "key_lengths(9, 4)", "rows(0:2, 1:3)".
+/// arguments: "causal", "sliding_window(4, unbounded, bottom_right)", "strided(8)", "tree(-1, 0, 0)".
+/// mask_syntax() lists them all.
 ///
 /// parse_mask(m.description()) is equal to m and has its description, for every mask made of
 /// numbers. A mask made of a tensor, a layout of blocks or a function cannot be written as text.

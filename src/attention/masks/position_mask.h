@@ -23,7 +23,9 @@ class PositionMask : public IrregularPart {
   void check(const ScoreShape& shape) const override { alignment_.check(name_, shape); }
   std::string description() const override {
     const std::string aligned = alignment_.description();
-    return fmt::format("{}({}{}{})", name_, arguments_, aligned.empty() ? "" : ", ", aligned);
+    const bool has_both = !arguments_.empty() && !aligned.empty();
+    const std::string all = fmt::format("{}{}{}", arguments_, has_both ? ", " : "", aligned);
+    return all.empty() ? name_ : fmt::format("{}({})", name_, all);
   }
   const Alignment* alignment() const override { return &alignment_; }
   bool visible(const ScoreShape& shape, const ScoreIndex& at) const final {
