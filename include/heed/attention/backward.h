@@ -1,8 +1,8 @@
 /// The backward pass of attention: the gradients of its inputs.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 
 #include "heed/attention.h"
@@ -84,9 +84,12 @@ inline constexpr std::array<Learnable<Real>, LearnedMembers<Tensor<Real>>::kAll.
      [](const auto& options) { return options.relative_vectors.has_value(); }},
 }};
 
-static_assert(std::equal(kLearnable<float>.begin(), kLearnable<float>.end(),
-                         OptionGradients<float>::kAll.begin(),
-                         [](const auto& row, auto member) { return row.gradient == member; }));
+static_assert([] {
+  for (std::size_t i = 0; i < kLearnable<float>.size(); ++i) {
+    if (kLearnable<float>[i].gradient != OptionGradients<float>::kAll[i]) return false;
+  }
+  return true;
+}());
 
 /// Zeros in the shapes of the tensors in these options, into which gradients are summed.
 template <class Sum>

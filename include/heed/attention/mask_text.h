@@ -20,8 +20,8 @@ namespace heed { inline namespace v0 {
 ///
 /// & binds tighter than |, and spaces between words have no meaning. The names and their
 /// arguments are those of the functions of heed/attention/mask.h; an alignment may follow the
-/// arguments: "causal", "sliding_window(4, unbounded, bottom_right)", "strided(8)", "tree(-1, 0, 0)".
-/// mask_syntax() lists them all.
+/// arguments: "causal", "sliding_window(4, unbounded, bottom_right)", "strided(8)", "tree(-1, 0,
+/// 0)". mask_syntax() lists them all.
 ///
 /// parse_mask(m.description()) is equal to m and has its description, for every mask made of
 /// numbers. A mask made of a tensor, a layout of blocks or a function cannot be written as text.
