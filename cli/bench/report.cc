@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -99,8 +100,9 @@ Json times_json(const Timing& timing) {
 }
 
 std::string spread_cell(const Json& result, const char* name) {
-  const double distance = result[name][1].get<double>() - result[name][0].get<double>();
-  return fmt::format("{:.2g}", distance / 2);
+  const double half = (result[name][1].get<double>() - result[name][0].get<double>()) / 2;
+  const int digits = half > 0 ? 1 - static_cast<int>(std::floor(std::log10(half))) : 0;
+  return fmt::format("{:.{}f}", half, std::clamp(digits, 0, 6));  // two digits, no power of ten
 }
 
 Json machine() {

