@@ -7,11 +7,11 @@
 namespace heed { inline namespace v0 { namespace text {
 namespace {
 
-constexpr char32_t kVisibleSpace = 0x120;  // the form of ' ' in byte-level tokens
+constexpr char32_t kByteLevelSpace = 0x120;  // the form of ' ' in byte-level tokens
 
 // The bytes that a character of white space stands for; 0 for others.
 std::int64_t space_size(Character character) {
-  if (character.value == kVisibleSpace) return 1;
+  if (character.value == kByteLevelSpace) return 1;
   return is_space(character.value) ? static_cast<std::int64_t>(character.size) : 0;
 }
 

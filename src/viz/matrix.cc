@@ -11,16 +11,16 @@
 namespace heed { inline namespace v0 {
 namespace {
 
-constexpr int kMaxDecimals = 17;
+constexpr int kMostDecimals = 17;
 
 void check(const Shape& shape, const MatrixFormat& format) {
   if (shape.rank() != 1 && shape.rank() != 2) {
     throw InvalidArgument(fmt::format("render_matrix: the shape is {}, expected a vector or matrix",
                                       to_string(shape)));
   }
-  if (format.decimals < 0 || format.decimals > kMaxDecimals) {
+  if (format.decimals < 0 || format.decimals > kMostDecimals) {
     throw InvalidArgument(fmt::format("render_matrix: decimals is {}, expected 0 to {}",
-                                      format.decimals, kMaxDecimals));
+                                      format.decimals, kMostDecimals));
   }
   const std::int64_t rows = shape.rank() == 2 ? shape[0] : 1;
   const auto labels = static_cast<std::int64_t>(format.row_labels.size());

@@ -54,6 +54,8 @@ struct RowsKernel {
   // True if numbers may be quantised: rows of keys never are, and numbers read in order only for
   // one row.
   static constexpr bool kMayBeQuantised = !kInOrder || (kRows == 1 && !kRowsInOrder);
+  // True if numbers may be of half precision: see can_be_read_in_order().
+  static constexpr bool kMayBeHalves = kReading != Reading::kInOrder || kRows == 1;
   using LoadedReals =
       std::conditional_t<kReading == Reading::kInOrder, RealNumbersInHalves, RealNumbers>;
   // The number of groups whose values are summed together.
@@ -223,13 +225,13 @@ struct RowsKernel {
     if (tile.key.is_columns) return find_exponents<PairColumns>();
     return find_exponents<KeyRows<RealNumbers>>();
 #elif HEED_REAL_BITS == 32
-    switch (tile.key.storage) {
-      case KvStorage::kFloat16:
+    if constexpr (kMayBeHalves) {
+      if (tile.key.storage == KvStorage::kFloat16) {
         return find_plain_exponents<HalfNumbers<Float16Format>>();
-      case KvStorage::kBFloat16:
+      }
+      if (tile.key.storage == KvStorage::kBFloat16) {
         return find_plain_exponents<HalfNumbers<BFloat16Format>>();
-      default:
-        break;
+      }
     }
     if constexpr (kMayBeQuantised) {
       if (tile.key.is_quantised()) return find_quantised_exponents();
@@ -476,13 +478,13 @@ struct RowsKernel {
 #if HEED_HAS_PAIRS
     return add_groups<PairValues>();
 #elif HEED_REAL_BITS == 32
-    switch (tile.value.storage) {
-      case KvStorage::kFloat16:
+    if constexpr (kMayBeHalves) {
+      if (tile.value.storage == KvStorage::kFloat16) {
         return add_groups<PlainValues<HalfNumbers<Float16Format>>>();
-      case KvStorage::kBFloat16:
+      }
+      if (tile.value.storage == KvStorage::kBFloat16) {
         return add_groups<PlainValues<HalfNumbers<BFloat16Format>>>();
-      default:
-        break;
+      }
     }
     if constexpr (kMayBeQuantised) {
       if (tile.value.is_quantised()) return add_quantised_values();

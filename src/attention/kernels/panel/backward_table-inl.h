@@ -19,8 +19,8 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_RE
 
 namespace {
 
-void weigh(const Tile& tile, const Panel& panel, PanelState& state, const RowLse& lse,
-           Real* weights) {
+void recompute(const Tile& tile, const Panel& panel, PanelState& state, const RowLse& lse,
+               Real* weights) {
   by_width<Recompute>(panel.vectors, tile, panel, state, lse, weights);
 }
 
@@ -293,7 +293,7 @@ const BackwardTable* backward_table() {
                                              .dot_rows = dot_rows,
                                              .add_scaled = add_scaled,
                                              .sum_diagonals = sum_diagonals},
-                                   .weigh = weigh,
+                                   .weigh = recompute,
                                    .weigh_kept = weigh_kept,
                                    .weigh_scores = weigh_scores,
                                    .grad_scores = grad_scores,

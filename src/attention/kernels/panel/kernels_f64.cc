@@ -1,4 +1,5 @@
-// The kernels for double.
+// The kernels for double, of both passes: a file of their own for each would compile the products
+// of panels twice.
 #define HEED_REAL_BITS 64
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/panel/kernels_f64.cc"
@@ -10,6 +11,7 @@
 
 #if HEED_HAS_VECTORS
 
+#include "attention/kernels/panel/backward_table-inl.h"
 #include "attention/kernels/panel/kernel_table-inl.h"
 
 HWY_BEFORE_NAMESPACE();
