@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "heed/core/error.h"
+#include "io/io_error.h"
 #include "verbs.h"
 
 namespace heed::cli {

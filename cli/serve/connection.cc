@@ -29,7 +29,7 @@ HttpAnswer guarded(const HttpService& service, const HttpRequest& request) {
 
 }  // namespace
 
-Connection::Connection(io::FileDescriptor socket, const ConnectionTimes& times)
+Connection::Connection(platform::FileDescriptor socket, const ConnectionTimes& times)
     : socket_(std::move(socket)), times_(times) {
   enter(State::kReading, times_.request);
 }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "io/posix_file.h"
+#include "core/platform_files.h"
 #include "serve/http.h"
 
 namespace heed::cli {
@@ -34,7 +34,7 @@ class Connection {
   enum class State { kDone, kClosing, kReading, kWaiting, kWriting };
 
   // Takes a nonblocking socket.
-  Connection(io::FileDescriptor socket, const ConnectionTimes& times);
+  Connection(platform::FileDescriptor socket, const ConnectionTimes& times);
 
   State state() const { return state_; }
   Clock::time_point deadline() const { return deadline_; }
@@ -61,7 +61,7 @@ class Connection {
   void write();
   void drain();
 
-  io::FileDescriptor socket_;
+  platform::FileDescriptor socket_;
   ConnectionTimes times_;
   State state_ = State::kReading;
   Clock::time_point deadline_;

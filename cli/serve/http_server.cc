@@ -34,8 +34,8 @@ sockaddr_in loopback(int port) {
 }
 
 // Returns −1 where the port is unavailable. Accepted sockets inherit the buffer sizes.
-io::FileDescriptor listen_at(int port) {
-  io::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+platform::FileDescriptor listen_at(int port) {
+  platform::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return socket;
   set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   set_option(socket.get(), SOL_SOCKET, SO_RCVBUF, kSocketBytes);
@@ -43,7 +43,7 @@ io::FileDescriptor listen_at(int port) {
   const sockaddr_in address = loopback(port);
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
-    return io::FileDescriptor(-1);
+    return platform::FileDescriptor(-1);
   }
   return socket;
 }
@@ -90,7 +90,7 @@ bool HttpServer::wait(int stop) {
     if (Connection::Clock::now() >= connections_[i].deadline()) connections_[i].expire();
   }
   if (polled[0].revents != 0) {
-    listener_ = io::FileDescriptor(-1);
+    listener_ = platform::FileDescriptor(-1);
   } else if (polled[1].revents != 0) {
     accept_one();
   }
@@ -124,7 +124,7 @@ void HttpServer::compute_one() {
 // Accepts one connection at a time, so that existing connections proceed in between.
 void HttpServer::accept_one() {
   make_place();
-  io::FileDescriptor socket(
+  platform::FileDescriptor socket(
       ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket.get() >= 0) {
     connections_.emplace_back(std::move(socket), times_);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/posix_file.h"
+#include "core/platform_files.h"
 #include "serve/connection.h"
 
 namespace heed::cli {
@@ -42,7 +42,7 @@ class HttpServer {
   void remove_done();
 
   int port_ = 0;
-  io::FileDescriptor listener_;  // −1 once the server should stop
+  platform::FileDescriptor listener_;  // −1 once the server should stop
   HttpService service_;
   ConnectionTimes times_;
   std::vector<Connection> connections_;  // in the order of arrival

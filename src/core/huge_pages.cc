@@ -1,10 +1,8 @@
 #include "core/huge_pages.h"
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include <cstdint>
+
+#include "core/platform.h"
 
 namespace heed { inline namespace v0 {
 
@@ -15,16 +13,12 @@ constexpr std::uintptr_t kCacheLine = 64;
 // The least size of memory with any alignment for which the call saves more than it costs.
 constexpr std::size_t kWorthwhile = std::size_t{2} * kHugePage;
 
-void advise([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
+void advise(void* data, std::size_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const std::uintptr_t last = (begin + bytes) / kHugePage * kHugePage;
   if (first >= last) return;
-  // This is advice: if the kernel ignores it, pages are ordinary.
-  static_cast<void>(
-      madvise(static_cast<char*>(data) + (first - begin), last - first, MADV_HUGEPAGE));
-#endif
+  platform::advise_huge_pages(static_cast<char*>(data) + (first - begin), last - first);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "heed/core/memory.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -10,6 +8,8 @@
 #include <new>
 #include <type_traits>
 
+#include "core/platform.h"
+#include "core/static_lock.h"
 #include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 {
@@ -102,7 +102,7 @@ class KeptMemory {
     count_ -= released;
   }
 
-  std::mutex mutex_;
+  StaticLock mutex_;
   std::atomic<std::size_t> limit_ = kUsualLimit;
   std::atomic<std::size_t> bytes_ = 0;
   std::array<MemoryBlock, kMostBlocks> blocks_;
@@ -115,8 +115,8 @@ constinit KeptMemory kept;
 static_assert(std::is_trivially_destructible_v<KeptMemory>);
 
 // In a child process the thread that held the lock would be missing.
-[[maybe_unused]] const int kForksWithoutLock =
-    ::pthread_atfork([] { kept.lock(); }, [] { kept.unlock(); }, [] { kept.unlock(); });
+[[maybe_unused]] const bool kForksWithoutLock =
+    platform::at_fork([] { kept.lock(); }, [] { kept.unlock(); }, [] { kept.unlock(); });
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "heed/core/parallel.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/platform.h"
 #include "core/thread_pool.h"
 #include "heed/core/cancellation.h"
 
@@ -69,7 +69,7 @@ class Settings {
  private:
   /// A fork waits for the holders of locks, as no thread would release these in the new process.
   Settings() {
-    ::pthread_atfork(
+    platform::at_fork(
         [] {
           instance().mutex_.lock();
           instance().pool_->before_fork();

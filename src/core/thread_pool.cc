@@ -1,13 +1,10 @@
 #include "core/thread_pool.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cfenv>
 #include <charconv>
-#include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -16,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/platform.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 {
@@ -68,28 +66,12 @@ bool spin_until(const IsDone& is_done, microseconds time) {
   return false;
 }
 
-int count_processors() {
-  cpu_set_t processors;
-  if (::sched_getaffinity(0, sizeof processors, &processors) == 0) return CPU_COUNT(&processors);
-  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+// Takes a processor out of a set. Returns false if no other is left.
+bool leave_out(int processor, platform::ProcessorSet& processors) {
+  const auto word = static_cast<std::size_t>(processor) / 64;
+  if (word < processors.size()) processors[word] &= ~(std::uint64_t{1} << (processor % 64));
+  return std::any_of(processors.begin(), processors.end(), [](auto bits) { return bits != 0; });
 }
-
-// Blocks signals in threads that start during its lifetime, as signals are for the program's
-// threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 
@@ -110,10 +92,10 @@ struct ThreadPool::Job {
 };
 
 struct ThreadPool::Helper {
-  pthread_t thread = {};
+  platform::ThreadHandle thread = {};
   bool is_asleep = false;
-  bool is_moved = false;      // moved away from the processor of the thread that woke it
-  cpu_set_t processors = {};  // on which it may run otherwise
+  bool is_moved = false;  // moved away from the processor of the thread that woke it
+  platform::ProcessorSet processors = {};  // on which it may run otherwise
 };
 
 thread_local ThreadPool::Team* ThreadPool::current_team = nullptr;
@@ -130,7 +112,7 @@ class ThreadPool::TeamScope {
 };
 
 ThreadPool::ThreadPool()
-    : num_processors_(count_processors()),
+    : num_processors_(platform::num_processors()),
       spin_text_(spin_text()),
       spin_time_(parse_spin_time(spin_text_)) {}
 
@@ -189,18 +171,19 @@ void ThreadPool::await_helpers(const Job& job) {
 // Requires the mutex. Starts fewer helpers if the system has no more threads.
 void ThreadPool::start_helpers(std::size_t count) {
   if (helpers_.size() >= count) return;
-  const SignalsBlocked signals_blocked;
-  try {
-    while (helpers_.size() < count) {
-      const auto helper = std::make_shared<Helper>();
-      std::thread thread([this, helper] { help(*helper); });
-      helper->thread = thread.native_handle();
-      thread.detach();
-      helpers_.push_back(helper);
+  platform::with_signals_blocked([&] {
+    try {
+      while (helpers_.size() < count) {
+        const auto helper = std::make_shared<Helper>();
+        std::thread thread([this, helper] { help(*helper); });
+        helper->thread = thread.native_handle();
+        thread.detach();
+        helpers_.push_back(helper);
+      }
+    } catch (const std::system_error&) {
+      return;
     }
-  } catch (const std::system_error&) {
-    return;
-  }
+  });
 }
 
 void ThreadPool::wake(int count) {
@@ -214,19 +197,16 @@ void ThreadPool::wake(int count) {
 // take long.
 void ThreadPool::move_sleepers_away() {
   constexpr int kFewProcessors = 8;
-  const int here = ::sched_getcpu();
+  const int here = platform::current_processor();
   if (num_processors_ > kFewProcessors || here < 0) return;
   const std::lock_guard lock(mutex_);
   for (const auto& helper : helpers_) {
     if (!helper->is_asleep) continue;
-    cpu_set_t& usual = helper->processors;
-    if (!helper->is_moved && ::pthread_getaffinity_np(helper->thread, sizeof usual, &usual) != 0) {
-      continue;
-    }
-    cpu_set_t others = usual;
-    CPU_CLR(here, &others);
-    if (CPU_COUNT(&others) == 0) continue;
-    helper->is_moved = ::pthread_setaffinity_np(helper->thread, sizeof others, &others) == 0;
+    platform::ProcessorSet& usual = helper->processors;
+    if (!helper->is_moved && !platform::get_processors(helper->thread, usual)) continue;
+    platform::ProcessorSet others = usual;
+    if (!leave_out(here, others)) continue;
+    helper->is_moved = platform::set_processors(helper->thread, others);
   }
 }
 
@@ -276,9 +256,7 @@ void ThreadPool::wait_for_jobs(std::uint32_t seen, Helper& self) {
   if (spin_until(is_posted, *spin_time_)) return;
   set_asleep(self, true);
   num_posted_.wait(seen);
-  if (set_asleep(self, false)) {
-    ::pthread_setaffinity_np(self.thread, sizeof self.processors, &self.processors);
-  }
+  if (set_asleep(self, false)) platform::set_processors(self.thread, self.processors);
 }
 
 // Returns true if the helper had been moved.

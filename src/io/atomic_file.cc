@@ -1,14 +1,13 @@
 #include "io/atomic_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <cstdio>
-#include <fstream>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <system_error>
+
+#include "core/platform_files.h"
+#include "io/io_error.h"
 
 namespace heed { inline namespace v0 { namespace io {
 
@@ -18,7 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWrite = "write";
 constexpr int kMostLinks = 40;  // the limit of Linux
-constexpr mode_t kPermissions = 0777;
 
 // Follows the links of the path's folder, and the path itself as long as it is a link.
 fs::path follow_links(const fs::path& path) {
@@ -34,20 +32,6 @@ fs::path follow_links(const fs::path& path) {
   throw std::system_error(ELOOP, std::generic_category());
 }
 
-// Reads the umask from /proc if it is there: the system call reads it by changing it, for all
-// threads.
-mode_t umask_of_process() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("Umask:", 0) == 0) {
-      return static_cast<mode_t>(std::stoul(line.substr(6), nullptr, 8));
-    }
-  }
-  const mode_t mask = ::umask(0077);
-  ::umask(mask);
-  return mask;
-}
-
 // Calls act(); turns an exception of the standard library into an IoError that names `path`.
 template <class Act>
 auto checked(const fs::path& path, const Act& act) {
@@ -58,12 +42,9 @@ auto checked(const fs::path& path, const Act& act) {
   }
 }
 
-// Makes a rename durable. Some file systems cannot synchronise folders; the rename is still atomic.
+// Makes a rename durable, where the system can; the rename is atomic anyway.
 void synchronize_folder(const fs::path& folder) {
-  const FileDescriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.get() >= 0 && ::fsync(descriptor.get()) != 0 && errno != EINVAL) {
-    throw_io_error("bring to disk", folder, errno);
-  }
+  if (!platform::synchronize_folder(folder)) throw_io_error("bring to disk", folder, errno);
 }
 
 }  // namespace
@@ -93,8 +74,7 @@ AtomicFile::~AtomicFile() { take_back(); }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(temporary_.descriptor(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
+    const std::int64_t count = platform::write_some(temporary_.descriptor(), bytes);
     if (count < 0) throw_io_error(kWrite, path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
@@ -102,22 +82,27 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 // Does everything that can fail before the rename.
 void AtomicFile::seal() {
-  struct stat old {};
-  replaces_ = ::stat(path_.c_str(), &old) == 0;
-  const mode_t permissions = replaces_ ? old.st_mode & kPermissions : 0666U & ~umask_of_process();
+  const std::optional<unsigned> old = platform::permissions_of(path_);
+  replaces_ = old.has_value();
+  const unsigned permissions = replaces_ ? *old : platform::usual_permissions();
   const int file = temporary_.descriptor();
-  if (::fchmod(file, permissions) != 0 || ::fsync(file) != 0) throw_io_error(kWrite, path_, errno);
+  if (!platform::set_permissions(file, permissions) || !platform::synchronize(file)) {
+    throw_io_error(kWrite, path_, errno);
+  }
 }
 
 // Keeps the old file under another name. The lock shows other processes, which ask for an exclusive
 // one, that the file is needed. A file that cannot be read is not locked; other processes cannot
-// read it either and leave it alone.
+// read it either and leave it alone. Where open files cannot be replaced there is no lock, and
+// another process that saves the same path meanwhile may remove what is kept.
 void AtomicFile::keep_old() {
   if (!replaces_) return;
   fs::path old = folder_ / checked(path_, [this] { return random_name(old_ending_); });
-  old_lock_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  ::flock(old_lock_.get(), LOCK_SH | LOCK_NB);
-  if (::link(path_.c_str(), old.c_str()) == 0) old_ = std::move(old);
+  if (platform::replaces_open_files()) {
+    old_lock_ = platform::open_to_read(path_, platform::PipesWithoutWriter::kDoNotWait);
+    platform::try_lock_shared(old_lock_.get());
+  }
+  if (platform::add_name(path_, old)) old_ = std::move(old);
 }
 
 void AtomicFile::place() {
@@ -129,9 +114,9 @@ void AtomicFile::place() {
 bool AtomicFile::take_back() noexcept {
   bool is_back = true;
   if (is_placed_ && !replaces_) {
-    is_back = ::unlink(path_.c_str()) == 0;
+    is_back = platform::remove_file(path_);
   } else if (is_placed_) {
-    is_back = !old_.empty() && std::rename(old_.c_str(), path_.c_str()) == 0;
+    is_back = !old_.empty() && platform::rename_file(old_, path_);
     if (is_back) old_.clear();
   }
   if (is_back) finish();
@@ -139,10 +124,10 @@ bool AtomicFile::take_back() noexcept {
 }
 
 void AtomicFile::finish() noexcept {
-  if (!old_.empty()) ::unlink(old_.c_str());
+  if (!old_.empty()) platform::remove_file(old_);
   old_.clear();
   // before the sweep: a killed process may have left another name of the same file
-  old_lock_ = FileDescriptor(-1);
+  old_lock_ = platform::FileDescriptor(-1);
   is_placed_ = false;
 }
 

@@ -57,7 +57,7 @@ class HEED_API AtomicFile {
   std::filesystem::path folder_;
   std::string old_ending_;
   TemporaryFile temporary_;
-  FileDescriptor old_lock_{-1};
+  platform::FileDescriptor old_lock_{-1};
   std::filesystem::path old_;  // another name of the replaced file; empty if none is kept
   bool replaces_ = false;
   bool is_placed_ = false;

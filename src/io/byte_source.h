@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "io/posix_file.h"
+#include "core/platform_files.h"
 
 namespace heed { inline namespace v0 { namespace io {
 
@@ -42,11 +42,12 @@ class MemorySource : public ByteSource {
 };
 
 // Throws IoError when the system refuses. Never waits, not even for the writer of a named pipe.
-FileDescriptor open_for_reading(const std::filesystem::path& path);
+platform::FileDescriptor open_for_reading(const std::filesystem::path& path);
 
 // Returns the size in bytes. Throws IoError if the file, opened by that path, is not a regular
 // file.
-std::int64_t regular_file_size(const FileDescriptor& file, const std::filesystem::path& path);
+std::int64_t regular_file_size(const platform::FileDescriptor& file,
+                               const std::filesystem::path& path);
 
 // A regular file. Throws IoError if the path is no regular file or cannot be read.
 class FileSource : public ByteSource {
@@ -55,8 +56,8 @@ class FileSource : public ByteSource {
   void read(std::int64_t offset, std::span<std::byte> out) override;
 
  private:
-  FileSource(const std::filesystem::path& path, FileDescriptor file);
-  FileDescriptor file_;
+  FileSource(const std::filesystem::path& path, platform::FileDescriptor file);
+  platform::FileDescriptor file_;
 };
 
 // Bytes that are read in sequence.

@@ -1,19 +1,15 @@
 #include "io/temporary_file.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/random.h>
-#include <sys/stat.h>
+#include <fmt/format.h>
 
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
-#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <system_error>
 
 namespace heed { inline namespace v0 { namespace io {
 
@@ -21,13 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using platform::FileDescriptor;
+
 constexpr std::string_view kBeginning = ".heed-";
 constexpr std::string_view kTemporary = ".tmp";
 constexpr std::string_view kOld = ".old";
 constexpr std::size_t kDigits = 16;
 // The longest NAME whose old contents can be kept as kBeginning, digits, '-', NAME, kOld.
-constexpr std::size_t kLongestName = NAME_MAX - kBeginning.size() - kDigits - 1 - kOld.size();
-constexpr mode_t kOwnerOnly = 0600;
+constexpr std::size_t kLongestName =
+    platform::kMaxFileName - kBeginning.size() - kDigits - 1 - kOld.size();
 
 [[noreturn]] void throw_system_error() { throw std::system_error(errno, std::generic_category()); }
 
@@ -41,44 +39,38 @@ bool is_random_name(std::string_view name, std::string_view ending) {
 
 // True if no process needs the file: a process that needs a file holds its lock for as long as it
 // runs.
-bool is_free(const FileDescriptor& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+bool is_free(const FileDescriptor& file) { return platform::try_lock(file.get()); }
 
 // True for a regular file of this user that no process needs.
 bool is_left_over(const FileDescriptor& file) {
-  struct stat status {};
-  return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-         status.st_uid == ::geteuid() && is_free(file);
+  const auto status = platform::status_of(file.get());
+  return status && status->kind == platform::FileKind::kRegular && status->is_own && is_free(file);
 }
 
 // Locks a new file for as long as it is open. Returns false if another process swept the file
 // between its creation and its lock, so that it no longer has a name.
 bool lock_new(const FileDescriptor& file) {
-  ::flock(file.get(), LOCK_EX);  // if it cannot be locked, sweeping cannot lock it either
-  struct stat status {};
-  return ::fstat(file.get(), &status) != 0 || status.st_nlink > 0;
+  platform::lock(file.get());  // if it cannot be locked, sweeping cannot lock it either
+  const auto status = platform::status_of(file.get());
+  return !status || status->has_name;
 }
-
-using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 // Removes the files with these names that `is_garbage` accepts.
 template <class IsGarbage>
-void sweep(const Folder& folder, std::string_view ending, const IsGarbage& is_garbage) noexcept {
-  const int at = ::dirfd(folder.get());
-  while (const dirent* entry = ::readdir(folder.get())) {
-    if (!is_random_name(entry->d_name, ending)) continue;
-    const FileDescriptor file(
-        ::openat(at, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (file.get() >= 0 && is_garbage(file)) ::unlinkat(at, entry->d_name, 0);
+void sweep(platform::Folder& folder, std::string_view ending,
+           const IsGarbage& is_garbage) noexcept {
+  while (const char* const name = folder.next()) {
+    if (!is_random_name(name, ending)) continue;
+    const FileDescriptor file = folder.open(name);
+    if (file.get() >= 0 && is_garbage(file)) folder.remove(name);
   }
 }
 
 // True unless this process swept the same folder last: folders are large and saves frequent.
-bool is_another_folder(int folder) {
+bool is_another_folder(const platform::Folder& folder) {
   static std::atomic<std::uint64_t> last{0};
-  struct stat status {};
-  if (::fstat(folder, &status) != 0) return false;
-  const std::uint64_t id = (std::uint64_t{status.st_dev} << 48U) ^ std::uint64_t{status.st_ino};
-  return last.exchange(id) != id;
+  const std::optional<std::uint64_t> id = folder.id();
+  return id && last.exchange(*id) != *id;
 }
 
 }  // namespace
@@ -94,41 +86,38 @@ std::string old_ending(const fs::path& path) {
 
 std::string random_name(std::string_view ending) {
   std::uint64_t number = 0;
-  while (::getrandom(&number, sizeof number, 0) != sizeof number) {
-    if (errno != EINTR) throw_system_error();
-  }
+  if (!platform::draw_bytes(std::as_writable_bytes(std::span(&number, 1)))) throw_system_error();
   return fmt::format("{}{:0{}x}{}", kBeginning, number, kDigits, ending);
 }
 
 TemporaryFile::TemporaryFile(const fs::path& folder) : file_(-1) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   fs::path path;
   do {
     path = folder / random_name(kTemporary);
-    file_ = FileDescriptor(::open(path.c_str(), kFlags, kOwnerOnly));
+    file_ = platform::create_for_owner(path);
     if (file_.get() < 0 && errno != EEXIST) throw_system_error();
   } while (file_.get() < 0 || !lock_new(file_));
   path_ = std::move(path);
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (!path_.empty()) platform::remove_file(path_);
 }
 
 void TemporaryFile::rename(const fs::path& path) {
-  if (std::rename(path_.c_str(), path.c_str()) != 0) throw_system_error();
+  if (!platform::rename_file(path_, path)) throw_system_error();
   path_.clear();
 }
 
 void sweep_temporary_files(const fs::path& folder) noexcept {
-  const Folder entries(::opendir(folder.c_str()), &::closedir);
-  if (entries == nullptr || !is_another_folder(::dirfd(entries.get()))) return;
+  platform::Folder entries(folder);
+  if (!entries.is_open() || !is_another_folder(entries)) return;
   sweep(entries, kTemporary, is_left_over);
 }
 
 void sweep_old_files(const fs::path& folder, std::string_view ending) noexcept {
-  const Folder entries(::opendir(folder.c_str()), &::closedir);
-  if (entries != nullptr) sweep(entries, ending, is_free);
+  platform::Folder entries(folder);
+  if (entries.is_open()) sweep(entries, ending, is_free);
 }
 
 }}}  // namespace heed::v0::io

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/posix_file.h"
+#include "core/platform_files.h"
 
 namespace heed { inline namespace v0 { namespace io {
 
@@ -35,7 +35,7 @@ class TemporaryFile {
 
  private:
   std::filesystem::path path_;  // empty once it was renamed
-  FileDescriptor file_;
+  platform::FileDescriptor file_;
 };
 
 // Removes this user's temporary files that no process has open from a folder. Files that cannot be

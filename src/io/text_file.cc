@@ -1,21 +1,22 @@
 #include "io/text_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <span>
 #include <vector>
 
+#include "core/platform_files.h"
 #include "heed/core/error.h"
 #include "io/byte_source.h"
-#include "io/posix_file.h"
+#include "io/io_error.h"
 
 namespace heed { inline namespace v0 { namespace io {
 
 namespace {
+
+using platform::FileDescriptor;
+using platform::FileKind;
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
 
@@ -35,8 +36,8 @@ std::string read_to_end(int file, std::size_t size, const std::filesystem::path&
   text.reserve(size);
   std::vector<char> block(kBlockBytes);
   while (true) {
-    const ssize_t count = ::read(file, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
+    const std::int64_t count =
+        platform::read_some(file, std::as_writable_bytes(std::span<char>(block)));
     if (count < 0) throw_io_error("read", path, errno);
     if (count == 0) return text;
     text.append(block.data(), static_cast<std::size_t>(count));
@@ -47,18 +48,21 @@ std::string read_to_end(int file, std::size_t size, const std::filesystem::path&
 }  // namespace
 
 std::string read_text_file(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw_io_error("read", path, errno);
-  if (S_ISDIR(status.st_mode)) refuse_text(path, "it is a directory");
-  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
+  const FileDescriptor file = platform::open_to_read(path, platform::PipesWithoutWriter::kWait);
+  if (file.get() < 0) throw_io_error("read", path, errno);
+  const auto status = platform::status_of(file.get());
+  if (!status) throw_io_error("read", path, errno);
+  if (status->kind == FileKind::kFolder) refuse_text(path, "it is a directory");
+  if (status->kind != FileKind::kRegular && status->kind != FileKind::kPipe) {
     refuse_text(path, "neither a file nor a pipe");
   }
-  check_text_size(status.st_size, path);
-  return read_to_end(file.get(), static_cast<std::size_t>(status.st_size), path);
+  check_text_size(status->size, path);
+  return read_to_end(file.get(), static_cast<std::size_t>(status->size), path);
 }
 
-std::string read_standard_input() { return read_to_end(STDIN_FILENO, 0, "standard input"); }
+std::string read_standard_input() {
+  return read_to_end(platform::standard_input(), 0, "standard input");
+}
 
 std::string read_whole_file(const std::filesystem::path& path, std::string_view kind,
                             std::int64_t max_bytes) {

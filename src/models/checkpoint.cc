@@ -13,6 +13,7 @@
 #include "heed/core/error.h"
 #include "io/byte_source.h"
 #include "io/ggml_types.h"
+#include "io/io_error.h"
 #include "io/mapped_file.h"
 #include "io/safetensors_header.h"
 #include "io/text_file.h"

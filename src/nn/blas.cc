@@ -2,7 +2,6 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "core/places.h"
+#include "core/platform.h"
 #include "heed/core/parallel.h"
 #include "heed/nn/blas.h"
 
@@ -53,10 +53,7 @@ constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
 constexpr std::size_t kSpareBytes = std::size_t{4} << 20;
 
 bool has_room_for_buffers(int count) {
-  const std::size_t bytes = static_cast<std::size_t>(count) * kBufferBytes + kSpareBytes;
-  void* const room =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return room != MAP_FAILED && ::munmap(room, bytes) == 0;
+  return platform::has_room(static_cast<std::size_t>(count) * kBufferBytes + kSpareBytes);
 }
 
 class NoRoomForProducts : public std::bad_alloc {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "io/posix_file.h"
+#include "io/io_error.h"
 
 namespace heed { inline namespace v0 { namespace train {
 

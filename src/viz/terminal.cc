@@ -1,12 +1,10 @@
 #include "heed/viz/terminal.h"
 
-#include <strings.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 
+#include "core/platform.h"
 #include "io/unicode.h"
 
 namespace heed { inline namespace v0 {
@@ -31,8 +29,7 @@ int terminal_width(int fd) {
   const std::string_view columns = environment("COLUMNS");
   int width = 0;
   std::from_chars(columns.data(), columns.data() + columns.size(), width);
-  winsize size{};
-  if (width <= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+  if (width <= 0) width = platform::terminal_columns(fd);
   return width > 0 && width <= kMaxWidth ? width : TerminalStyle().width;
 }
 
@@ -43,15 +40,16 @@ bool is_utf8_locale() {
   }
   const std::size_t dot = locale.find('.');
   if (dot == locale.npos) return true;
-  const std::string charset(locale.substr(dot + 1, locale.find('@') - dot - 1));
-  return strcasecmp(charset.c_str(), "UTF-8") == 0 || strcasecmp(charset.c_str(), "utf8") == 0;
+  std::string charset(locale.substr(dot + 1, locale.find('@') - dot - 1));
+  for (char& c : charset) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return charset == "utf-8" || charset == "utf8";
 }
 
 }  // namespace
 
 TerminalStyle detect_terminal(int fd) {
   TerminalStyle style;
-  if (isatty(fd) != 0) style.depth = color_depth();
+  if (platform::is_terminal(fd)) style.depth = color_depth();
   style.width = terminal_width(fd);
   style.utf8 = is_utf8_locale();
   return style;

@@ -2,16 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <algorithm>
-#include <csignal>
 #include <cstdint>
-#include <limits>
-#include <vector>
 
-#include "heed/core/random.h"
-#include "heed/nn/init.h"
 #include "io/io_test_util.h"
 #include "support/places.h"
 #include "support/tensors.h"
@@ -129,14 +122,6 @@ TEST(ReadSafetensors, ReadsWhatPythonWrites) {
   }
   const Safetensors misaligned = read_fixture("misaligned.safetensors");
   EXPECT_EQ(std::get<Tensor<std::int32_t>>(misaligned.tensors.at("a")).elements()[0], 1);
-}
-
-TEST(ReadSafetensors, AModelOfPyTorchIsTheOneFromTheSameSeed) {
-  const Safetensors file = read_fixture("linear.safetensors");
-  set_seed(0);
-  const auto expected = linear_init<float>(default_generator(), 3, 2);
-  EXPECT_TRUE(same_bits(std::get<Tensor<float>>(file.tensors.at("weight")), expected.weight));
-  EXPECT_TRUE(same_bits(std::get<Tensor<float>>(file.tensors.at("bias")), expected.bias));
 }
 
 TEST(ParseSafetensors, CopiesWhatIsNotAligned) {
@@ -290,31 +275,6 @@ TEST_F(SafetensorsFile, RefusesToWriteWhatCouldNotBeRead) {
   EXPECT_THAT(write("x", {{"k", "a\xc3"}}),
               ThrowsMessage<InvalidArgument>(HasSubstr("not UTF-8 at byte 1")));
   EXPECT_EQ(num_files(), 0U);
-}
-
-// A child overwrites one file with all zeros or all ones until it is killed.
-TEST_F(SafetensorsFile, AKilledWriterLeavesTheOldFileOrTheNewOne) {
-  Tensor<float> zeros({1000, 100});
-  Tensor<float> ones({1000, 100});
-  std::fill_n(ones.data(), ones.num_elements(), 1.0F);
-  write_safetensors(path("t"), {{"x", zeros.view()}});
-  for (int round = 0; round < 40; ++round) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      for (;;) {
-        write_safetensors(path("t"), {{"x", ones.view()}});
-        write_safetensors(path("t"), {{"x", zeros.view()}});
-      }
-    }
-    ::usleep(static_cast<useconds_t>(500 + 997 * round % 9000));
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status));
-    const Safetensors read = read_safetensors(path("t"));
-    const auto& x = std::get<Tensor<float>>(read.tensors.at("x"));
-    ASSERT_TRUE(same_bits(x, zeros) || same_bits(x, ones)) << "round " << round;
-  }
 }
 
 }  // namespace

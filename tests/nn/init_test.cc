@@ -5,15 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/stream_fixture.h"
+#include "heed/io/safetensors.h"
+#include "support/places.h"
+#include "support/tensors.h"
 
 namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::same_bits;
 using testing_support::Stream;
 
 TEST(Init, DrawsPyTorchsLayersInOrder) {
@@ -45,6 +51,15 @@ TEST(Init, DrawsPyTorchsLayersInDouble) {
     stream.expect_equal(linear.weight);
     stream.expect_equal(linear.bias);
   }
+}
+
+TEST(Init, IsThatOfALayerInAFileOfPyTorch) {
+  const Safetensors file = read_safetensors(std::filesystem::path(testing_support::test_data()) /
+                                            "safetensors" / "linear.safetensors");
+  set_seed(0);
+  const auto expected = linear_init<float>(default_generator(), 3, 2);
+  EXPECT_TRUE(same_bits(std::get<Tensor<float>>(file.tensors.at("weight")), expected.weight));
+  EXPECT_TRUE(same_bits(std::get<Tensor<float>>(file.tensors.at("bias")), expected.bias));
 }
 
 TEST(Init, AllowsEmptyLayers) {

@@ -65,7 +65,7 @@ class Client {
   }
 
  private:
-  io::FileDescriptor socket_;
+  platform::FileDescriptor socket_;
 };
 
 // Serves until destroyed. The answer is the request's target and `filling`.

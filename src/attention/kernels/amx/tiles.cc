@@ -13,12 +13,11 @@
 #include "attention/kernels/amx/tiles.h"
 #include "attention/kernels/bfloat16/bfloat16.h"
 #include "attention/kernels/kernels.h"
+#include "core/platform.h"
 #include "hwy/highway.h"
 
-#if HWY_TARGET == HWY_AVX3 && defined(__linux__)
+#if HWY_TARGET == HWY_AVX3
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #undef HWY_TARGET_STR
 #define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512bf16,amx-tile,amx-bf16"
@@ -125,7 +124,6 @@ namespace {
 #ifdef HEED_EMULATE_AMX
 bool has_tiles() { return true; }
 #else
-// Linux gives a process the memory for tiles on request.
 bool has_tiles() {
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -135,9 +133,7 @@ bool has_tiles() {
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kTiles) != kTiles) {
     return false;
   }
-  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return platform::request_amx_tiles();
 }
 #endif
 
@@ -165,7 +161,7 @@ const KernelTable* with_tile_products(const KernelTable& table) {
 
 }}}  // namespace heed::v0::kernels
 
-#elif HWY_ONCE && (!(HWY_TARGETS & HWY_AVX3) || !defined(__linux__))
+#elif HWY_ONCE && !(HWY_TARGETS & HWY_AVX3)
 
 namespace heed { inline namespace v0 { namespace kernels {
 

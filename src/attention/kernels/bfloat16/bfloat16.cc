@@ -11,12 +11,12 @@
 // NEON, whichever there is.
 #include "attention/kernels/bfloat16/bfloat16.h"
 #include "attention/kernels/kernels.h"
+#include "core/platform.h"
 #include "hwy/highway.h"
 
 // On ARM, only GCC can compile some functions for more than the baseline processor, and only Linux
 // can be asked about the processor.
 #if HWY_ARCH_ARM_A64 && HWY_HAVE_RUNTIME_DISPATCH
-#include <sys/auxv.h>
 #define HEED_HAS_NEON_PAIRS 1
 #else
 #define HEED_HAS_NEON_PAIRS 0
@@ -110,7 +110,7 @@ bool has_bfloat16_products() {
   return __builtin_cpu_supports("avx512bf16") != 0;
 }
 #else
-bool has_bfloat16_products() { return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+bool has_bfloat16_products() { return platform::is_arm_with_bfloat16(); }
 #endif
 
 const KernelTable* with_bfloat16_products(const KernelTable& table) {

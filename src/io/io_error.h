@@ -1,14 +1,12 @@
-// A file descriptor that closes itself, and errors of the operating system as IoError.
+// Errors of the operating system as IoError.
 #pragma once
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "heed/core/error.h"
 
@@ -23,29 +21,11 @@ namespace heed { inline namespace v0 { namespace io {
 
 // Throws if the path holds a NUL: a system call would stop there and use another file.
 inline void check_path(std::string_view action, const std::filesystem::path& path) {
-  const std::size_t length = path.native().find('\0');
+  const std::string text = path.string();
+  const std::size_t length = text.find('\0');
   if (length == std::string::npos) return;
   throw IoError(fmt::format("cannot {} '{}': the path goes on after a NUL", action,
-                            std::string_view(path.native()).substr(0, length)));
+                            std::string_view(text).substr(0, length)));
 }
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(FileDescriptor&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~FileDescriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-
-  int get() const noexcept { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 }}}  // namespace heed::v0::io
