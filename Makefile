@@ -1,6 +1,6 @@
 # The commands of the project. Each target installs what is missing, then runs CMake and CTest: see HACKING.md.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build install uninstall models gallery wheel test-wheel bench bench-peers format lint test-asan test-slow test-clang test-tsan test-arm64 test-everything fuzz fuzz-coverage differential clean
+.PHONY: help demo test build install uninstall models gallery wheel test-wheel bench bench-peers format lint test-asan test-slow test-clang test-tsan test-arm64 test-windows test-everything fuzz fuzz-coverage differential clean
 MAKEFLAGS += --no-print-directory
 
 say = @printf '==> %s\n'
@@ -74,11 +74,16 @@ test-tsan: ## Run the tests under ThreadSanitizer
 	$(install) build test
 	@scripts/build-and-test tsan
 
-test-everything: test lint test-asan test-clang test-arm64 test-slow test-tsan differential fuzz ## All of these, for hours
+test-everything: test lint test-asan test-clang test-arm64 test-windows test-slow test-tsan differential fuzz ## All of these, for hours
 
 test-arm64: ## Build for 64-bit ARM and run the tests under qemu
 	$(install) arm64
 	@scripts/build-and-test arm64
+
+test-windows: ## Build attention and files for Windows and run their tests under wine
+	$(install) windows
+	@scripts/build-windows-dependencies
+	@scripts/build-and-test windows
 
 bench: ## Build heed_measure, and say what the parts of heed cost
 	$(install) build

@@ -26,6 +26,14 @@ endif()
 if(CMAKE_SYSTEM_NAME STREQUAL Linux)
   target_link_options(heed_flags INTERFACE LINKER:-z,relro LINKER:-z,now)
 endif()
+if(CMAKE_SYSTEM_NAME STREQUAL Windows AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # GCC aligns stacks to 16 bytes there, but moves vectors of AVX between registers and the stack as if to 32 (its bug 54412).
+  # The assembler (binutils 2.38) writes the instructions that take any address instead; they are as fast where it is aligned.
+  # Debian's GCC writes them itself.
+  target_compile_options(heed_flags INTERFACE -Wa,-muse-unaligned-vector-move -Wa,-mbig-obj)
+  # Nothing has tested AVX-512 there.
+  target_compile_definitions(heed_flags INTERFACE "HWY_BROKEN_TARGETS=(HWY_AVX3|HWY_AVX3_DL)")
+endif()
 
 # heed_export_only(TARGET SCRIPT): a shared TARGET exports only the symbols of the linker's version script. Without it, template
 # instances of other libraries would be exported with their own visibility.

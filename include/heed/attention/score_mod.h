@@ -26,7 +26,8 @@ namespace detail {
 // The loop over a tile of scores that calls a user's function. The user's compiler compiles it,
 // mostly for a baseline processor. Therefore it exists once for each instruction set of the
 // kernels, and the version of the kernels in use is called: the result depends on the instruction
-// set alone.
+// set alone. On Windows GCC has the baseline's alone, as it takes vectors of AVX on the stack to be
+// aligned, which they are not there (its bug 54412).
 
 // The instruction sets that the tile loop is compiled for.
 enum class TileTarget : std::int32_t { kBaseline, kAvx2, kAvx512 };
@@ -111,7 +112,7 @@ template <class Change, class Real, class F>
   tile_loop_inline<Change, 16>(tile, function);
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && (defined(__clang__) || !defined(_WIN32))
 template <class Change, class Real, class F>
 [[gnu::target("avx2,fma"), gnu::noinline, gnu::flatten]] void tile_loop_avx2(
     const BasicScoreTile<Real>& tile, const F& function) {
@@ -140,7 +141,7 @@ template <class Change, class Real, class F>
 
 template <class Change, class Real, class F>
 void tile_loop(const BasicScoreTile<Real>& tile, const F& function) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && (defined(__clang__) || !defined(_WIN32))
   if (tile.target == TileTarget::kAvx512) return tile_loop_avx512<Change>(tile, function);
   if (tile.target == TileTarget::kAvx2) return tile_loop_avx2<Change>(tile, function);
 #endif
