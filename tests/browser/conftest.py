@@ -16,6 +16,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 from heed_command import build, heed  # noqa: E402, F401
 
+# Seconds that a page or a program may take where other tests keep the processors busy.
+PATIENCE = 180
+
 SENTENCE = "The quick brown fox jumps over the lazy dog"
 
 
@@ -38,7 +41,7 @@ def written(heed: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=os.environ["HEED_CHROMIUM"])
+        browser = playwright.chromium.launch(executable_path=os.environ["HEED_CHROMIUM"], timeout=1000 * PATIENCE)
         yield browser
         browser.close()
 
@@ -55,6 +58,7 @@ class Guard:
     def open(self, path: pathlib.Path | str, fragment: str = "", **options: object) -> Page:
         url = path if isinstance(path, str) else path.as_uri()
         page = self.browser.new_page(**{"viewport": {"width": 1280, "height": 900}, **options})
+        page.set_default_timeout(1000 * PATIENCE)
         self.pages.append(page)
 
         def check(request) -> None:
@@ -79,7 +83,7 @@ def settle(page: Page) -> None:
 
 def wait_until(page: Page, expression: str) -> None:
     """Waits until an expression holds. Playwright's own waiting needs eval, which the page's policy forbids."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not page.evaluate(expression):
         assert time.monotonic() < deadline, expression
         settle(page)
@@ -112,7 +116,7 @@ def serve(build: pathlib.Path) -> Iterator[Callable[..., tuple[subprocess.Popen,
     for server in servers:
         if server.poll() is None:
             server.send_signal(signal.SIGTERM)
-            server.wait(timeout=60)
+            server.wait(timeout=PATIENCE)
 
 
 def weights_of(heed: Callable[..., str], *arguments: object) -> list:

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from conftest import SENTENCE, settle, wait_until
+from conftest import PATIENCE, SENTENCE, settle, wait_until
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- <svg onload=alert(2)> ]]> &lt;b&gt; \" ' `${alert(3)}` a\u2028b"
 
@@ -36,6 +36,7 @@ def test_the_policy_stops_scripts_that_are_not_the_page(written, guard, browser,
     path = tmp_path / "altered.html"
     path.write_text(text.replace("<main", "<script>window.altered = true</script><main", 1))
     page = browser.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
     page.goto(path.as_uri())
     assert page.evaluate("[window.altered === undefined, typeof window.heed]") == [True, "object"]
     page.close()

@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import settle, wait_until
+from conftest import PATIENCE, settle, wait_until
 
 LAYERS, HEADS, KEY_HEADS, TOKENS, WIDTH, SOFTCAP = 3, 4, 2, 9, 8, 5.0
 CAUSAL, WINDOW = "causal()", "causal() & sliding_window(2, 0)"
@@ -22,7 +22,7 @@ def model_page(build, tmp_path_factory):
         path = folder / f"{next(number)}.html"
         np.savez(path.with_suffix(".npz"), **arrays)
         command = [build / "tests/python/probe/explorer_probe", path.with_suffix(".npz"), path, *masks]
-        subprocess.run(command, check=True, timeout=120)
+        subprocess.run(command, check=True, timeout=PATIENCE)
         return path
 
     return write
@@ -152,8 +152,7 @@ def test_order_and_scores(small, guard):
     page.uncheck("#map-sorted")
     settle(page)
     assert cells(page)[:2] == ["0.0", "0.1"]
-    fragment = page.wait_for_timeout(300) or page.evaluate("location.hash")
-    assert "shows=scores" in fragment and "order=natural" in fragment
+    wait_until(page, "location.hash.includes('shows=scores') && location.hash.includes('order=natural')")
     again = guard.open(path, "#shows=scores&order=score&s=2&head=1")
     assert cells(again)[0] == "2.0" and again.inner_text("#map-open") == "Open: Layer 2 · Head 1"
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from conftest import settle
+from conftest import PATIENCE, settle
 
 QUERIES, KEYS, HEADS = 3, 5, 2
 
@@ -132,6 +132,7 @@ def test_the_policy_stops_scripts_in_figures(heed, browser, tmp_path):
     heed("lesson", "temperature", "--out", path)
     path.write_text(path.read_text().replace("<picture", "<script>window.altered = true</script><picture", 1))
     page = browser.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
     page.goto(path.as_uri())
     assert page.evaluate("window.altered === undefined")
     page.close()

@@ -10,7 +10,7 @@ import urllib.parse
 import numpy as np
 import pytest
 
-from conftest import SENTENCE, settle, wait_until, weights_of
+from conftest import PATIENCE, SENTENCE, settle, wait_until, weights_of
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def server(serve) -> urllib.parse.SplitResult:
 
 def request(server, method="POST", path="/api/attention", body=None, headers=None):
     """The status, the JSON or text, and the headers of the answer."""
-    connection = http.client.HTTPConnection(server.hostname, server.port, timeout=60)
+    connection = http.client.HTTPConnection(server.hostname, server.port, timeout=PATIENCE)
     sent = {"Content-Type": "application/json", **(headers or {})}
     connection.request(method, path, body=body, headers=sent)
     answer = connection.getresponse()
@@ -31,7 +31,7 @@ def request(server, method="POST", path="/api/attention", body=None, headers=Non
 
 
 def raw(server, data: bytes) -> socket.socket:
-    connection = socket.create_connection((server.hostname, server.port), timeout=60)
+    connection = socket.create_connection((server.hostname, server.port), timeout=PATIENCE)
     connection.sendall(data)
     return connection
 
@@ -162,23 +162,23 @@ def test_a_request_hidden_in_the_body_of_a_refused_one_is_not_answered(server):
 
 def test_it_listens_at_its_address_only(server):
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.2", server.port), timeout=10)
+        socket.create_connection(("127.0.0.2", server.port), timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it(serve, ending):
     process, url = serve()
-    idle = socket.create_connection(("127.0.0.1", urllib.parse.urlsplit(url).port), timeout=10)
+    idle = socket.create_connection(("127.0.0.1", urllib.parse.urlsplit(url).port), timeout=PATIENCE)
     process.send_signal(ending)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert process.stderr.read() == ""
     idle.close()
 
 
 def test_a_port_in_use(server, build):
-    result = subprocess.run([build / "heed", "serve", "--port", str(server.port)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([build / "heed", "serve", "--port", str(server.port)], capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 1 and result.stdout == ""
     assert f"heed serve: cannot listen at http://127.0.0.1:{server.port}/" in result.stderr
     for port in ("-1", "65536", "x"):
-        result = subprocess.run([build / "heed", "serve", "--port", port], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([build / "heed", "serve", "--port", port], capture_output=True, text=True, timeout=PATIENCE)
         assert result.returncode == 2 and "--port" in result.stderr

@@ -14,7 +14,7 @@ import mpirun  # noqa: E402
 
 HEED, *MPIRUN = sys.argv[1:]
 SMALL = ["--seq", "2100", "--heads", "2", "--head-dim", "8", "--repeat", "2"]
-LIMIT = 120
+LIMIT = 180
 
 
 def run(ranks: int, *arguments: object) -> subprocess.CompletedProcess:

@@ -10,8 +10,7 @@ import time
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 import mpirun  # noqa: E402
 
-# The argument, mpirun's exit code, the printed text and how often, and the allowed seconds. Starting takes one of
-# these.
+# The argument, mpirun's exit code, the printed text and how often.
 CASES = [
     ("well", 0, "", 0),
     ("agreed", 3, "caught rank 2: the disk is full", 3),
@@ -20,7 +19,7 @@ CASES = [
     ("outside", 1, "heed: rank 1: an exception left the session of MPI", 1),
     ("killed", 134, "rank 2 ", 1),
 ]
-LIMIT = 30
+LIMIT = 180  # seconds, also where other tests keep the processors busy
 
 
 def main() -> int:

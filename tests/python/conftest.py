@@ -44,7 +44,7 @@ def probe(build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Call
         inputs = {f"{c.name}/{name}": in_memory_layout(c, name) for c in cases for name in c.arrays}
         save(folder / "inputs.npz", **inputs)
         program = build / "tests/python/probe/reference_probe"
-        subprocess.run([program, folder], check=True, timeout=100)
+        subprocess.run([program, folder], check=True, timeout=300)
         outputs: Outputs = {name: {} for name in options}
         with np.load(folder / "outputs.npz") as file:
             for member, array in file.items():

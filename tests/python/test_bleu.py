@@ -60,7 +60,7 @@ def found(build: pathlib.Path) -> dict[tuple, dict]:
     ]
     program = build / "tests/python/probe/bleu_probe"
     result = subprocess.run(
-        program, input=json.dumps(cases), capture_output=True, text=True, check=True, timeout=60
+        program, input=json.dumps(cases), capture_output=True, text=True, check=True, timeout=300
     )
     return dict(zip(keys, json.loads(result.stdout)))
 

@@ -25,7 +25,7 @@ def test_case(case: pathlib.Path, path: str) -> None:
 def run(*arguments: object, build: pathlib.Path) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "heed.conformance", *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(build / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 
 
 def copy_case(case: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:

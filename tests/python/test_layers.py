@@ -146,7 +146,7 @@ def train(name: str) -> Arrays:
 @pytest.fixture(scope="module")
 def probed(build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict]:
     folder = tmp_path_factory.mktemp("layers")
-    subprocess.run([build / "tests/python/probe/layers_probe", folder], check=True, timeout=100)
+    subprocess.run([build / "tests/python/probe/layers_probe", folder], check=True, timeout=300)
     with np.load(folder / "layers.npz") as file:
         arrays = dict(file)
     return arrays, json.loads((folder / "summaries.json").read_text())

@@ -29,7 +29,7 @@ def run_probe(
     build: pathlib.Path, source: pathlib.Path, target: pathlib.Path
 ) -> subprocess.CompletedProcess[str]:
     program = build / "tests/python/probe/safetensors_probe"
-    return subprocess.run([program, source, target], capture_output=True, text=True, timeout=60)
+    return subprocess.run([program, source, target], capture_output=True, text=True, timeout=300)
 
 
 def test_both_libraries_read_each_other(build: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -51,7 +51,7 @@ MAX_POSITION = 64
 @pytest.fixture(scope="module")
 def probed(build: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict]:
     folder = tmp_path_factory.mktemp("sequence")
-    subprocess.run([build / "tests/python/probe/sequence_probe", folder], check=True, timeout=100)
+    subprocess.run([build / "tests/python/probe/sequence_probe", folder], check=True, timeout=300)
     with np.load(folder / "layers.npz") as file:
         arrays = {name: a[:, :MAX_POSITION] if name.endswith(".pe") else a for name, a in file.items()}
     return arrays, json.loads((folder / "summaries.json").read_text())

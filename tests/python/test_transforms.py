@@ -211,14 +211,14 @@ def test_a_thread_that_leaves_its_block_leaves_others_alone() -> None:
     def first() -> None:
         with heed.torch.enabled():
             entered.set()
-            left.wait(timeout=60)
+            left.wait(timeout=300)
 
     thread = threading.Thread(target=first)
     thread.start()
-    assert entered.wait(timeout=60)
+    assert entered.wait(timeout=300)
     with heed.torch.enabled():
         left.set()
-        thread.join(timeout=60)
+        thread.join(timeout=300)
         assert F.scaled_dot_product_attention is sdpa
         assert not torch.backends.mha.get_fastpath_enabled()
     assert F.scaled_dot_product_attention is pytorch_sdpa

@@ -19,7 +19,7 @@ def heed(build: pathlib.Path) -> Callable[..., str]:
 
     def run(*arguments: object) -> str:
         command = [str(build / "heed"), *map(str, arguments)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert result.returncode == 0, result.stderr
         return result.stdout
 

@@ -27,7 +27,7 @@ def children(pid: int) -> dict[int, str]:
     return found
 
 
-def communicate(process: subprocess.Popen, *, timeout: float, patience: float = 5) -> tuple[str, str] | None:
+def communicate(process: subprocess.Popen, *, timeout: float, patience: float = 15) -> tuple[str, str] | None:
     """What mpirun printed until it ended, to stdout and stderr; None if it did not end within `patience` seconds after its
     ranks and was killed. Raises TimeoutExpired after `timeout` seconds, when it was killed too."""
     end, last_seen = time.monotonic() + timeout, None
@@ -50,7 +50,7 @@ def communicate(process: subprocess.Popen, *, timeout: float, patience: float = 
 
 
 def run(
-    command: Sequence[str], *, timeout: float, patience: float = 5, env: Mapping[str, str] | None = None
+    command: Sequence[str], *, timeout: float, patience: float = 15, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess:
     """As subprocess.run(command, capture_output=True, text=True), once more where mpirun waits for itself; the timeout is
     of each run."""
