@@ -27,17 +27,21 @@ inline ScorePosition position(const ScoreShape& shape, const ScoreIndex& at) {
 }
 
 // Rows of one batch entry that are computed together, from 1 to kMaxPanelWidth. They are sorted by
-// query; for each query there are some or all of the heads that share a key head.
+// query, with some or all of the heads that share a key head for each; or, for statistics, by head,
+// where positions fall from the last query of a head to the first of the next.
 struct RowGroup {
   std::int32_t batch;
   std::int32_t num_rows;
   const std::int32_t* heads;  // [num_rows]
-  const std::int32_t* q_idx;  // [num_rows], positions with query_offset included, which never fall
+  const std::int32_t* q_idx;  // [num_rows], positions with query_offset included
   // The instruction set for loops that call a user's function.
   TileTarget target = TileTarget::kBaseline;
 
-  // The positions from that of the first row to that of the last.
-  RowRange positions() const { return {q_idx[0], std::int64_t{q_idx[num_rows - 1]} + 1}; }
+  // The positions from the least of a row to the greatest.
+  RowRange positions() const {
+    const auto [least, greatest] = std::minmax_element(q_idx, q_idx + num_rows);
+    return {*least, std::int64_t{*greatest} + 1};
+  }
   // True if all rows are of one head. All are compared, as some rows of a query may be missing.
   bool has_one_head() const {
     return std::all_of(heads, heads + num_rows,

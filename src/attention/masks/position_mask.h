@@ -13,7 +13,7 @@ namespace heed { inline namespace v0 { namespace detail {
 
 // The rule is Part::sees(position, key), and for the keys of a tile Part::seen(position,
 // first_key). Part::of_ranges(positions, keys) is its visibility() and Part::next(positions, key)
-// its next_key(), for `positions` from that of the first row to that of the last.
+// its next_key(), for `positions` from the least of a row to the greatest.
 template <class Part>
 class PositionMask : public IrregularPart {
  public:
@@ -74,7 +74,7 @@ class PositionMask : public IrregularPart {
     return row.query + alignment_.resolve(shape, row.batch);
   }
 
-  // The positions from that of the first row to that of the last.
+  // The positions from the least of a row to the greatest.
   RowRange positions(const ScoreShape& shape, const RowGroup& rows) const {
     const RowRange given = rows.positions();
     const std::int64_t moved = shift(shape, rows.batch);
