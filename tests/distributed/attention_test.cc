@@ -11,6 +11,7 @@
 #include "heed/attention/position.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/error.h"
+#include "support/options.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -109,43 +110,24 @@ TEST_P(DividedAttention, TakesEveryKindOfMask) {
 }
 
 TEST_P(DividedAttention, PlacesAreThoseInTheWhole) {
-  constexpr std::int64_t kLength = 1500;
-  const Operands<float> in({kLength, kLength, 2, kKeyHeads});
+  const testing_support::Sizes sizes{.batch = 2,
+                                     .num_heads = kHeads,
+                                     .num_kv_heads = kKeyHeads,
+                                     .q_len = 1500,
+                                     .kv_len = 1500,
+                                     .head_dim = 8,
+                                     .value_dim = 12};
+  const Operands<float> in({sizes.q_len, sizes.kv_len, sizes.batch, kKeyHeads});
+  std::uint64_t seed = 0;
+  for (const auto& chosen : testing_support::alone_and_in_pairs(
+           testing_support::options_where(&testing_support::Option::is_option))) {
+    SCOPED_TRACE(to_string(chosen));
+    const testing_support::DrawnOptions<float> options(sizes, chosen, ++seed);
+    expect_bits_of_one_process(in, division_, *options);
+  }
+  // All queries and keys move together.
   const Tensor<float> slopes = alibi_slopes(kHeads);
-  const Tensor<float> sinks = normal<float>({kHeads}, 5);
-  const Tensor<float> bias = normal<float>({kHeads, 1, kLength}, 6);
-  const Tensor<float> table = normal<float>({kHeads, 65}, 7);
-  const Tensor<float> vectors = normal<float>({65, 12}, 8);
-  const RelativeBuckets buckets = RelativeBuckets::clip(32);
-  AttentionOptions options{.mask = causal()};
-  const auto expect = [&](const char* what) {
-    SCOPED_TRACE(what);
-    expect_bits_of_one_process(in, division_, options);
-    options = {.mask = causal()};
-  };
-  options.alibi_slopes = slopes;
-  expect("ALiBi");
-  options.bias = bias;
-  expect("bias");
-  options.sinks = sinks;
-  options.mask = sliding_window(100, 0);
-  expect("sinks");
-  options.relative_bias = {table, buckets};
-  expect("relative bias");
-  options.relative_vectors = {.value = vectors, .buckets = buckets};
-  expect("relative vectors");
-  options.softcap = 3;
-  options.dropout = {.probability = 0.25F, .seed = 3};
-  expect("softcap and dropout");
-  options.score_mod = ScoreMod([](auto score, int b, int h, int q_idx, int kv_idx) {
-    return score + 0.01F * static_cast<float>(q_idx % 7 - kv_idx % 5 + h + b);
-  });
-  expect("score_mod");
-  options.mask = causal(100);
-  options.query_offset = 100;
-  options.mask = {};
-  options.alibi_slopes = slopes;
-  expect("query_offset");
+  expect_bits_of_one_process(in, division_, {.alibi_slopes = slopes.view(), .query_offset = 100});
 }
 
 TEST(DistributedAttention, TakesEveryTypeOfNumber) {

@@ -21,6 +21,7 @@
 #include "heed/core/parallel.h"
 #include "heed/core/random.h"
 #include "heed/distributed/thread_ranks.h"
+#include "support/refusal.h"
 
 namespace heed { namespace {
 
@@ -30,6 +31,7 @@ using testing::HasSubstr;
 using testing::StrEq;
 using testing::ThrowsMessage;
 using testing_support::bytes_of;
+using testing_support::Refuses;
 using testing_support::room_in;
 
 // Returns what each rank caught from `body`, "" if nothing. run_thread_ranks() sees no exception.
@@ -71,19 +73,16 @@ TEST(ThreadRanks, WrongArgumentsAreRefused) {
         ThrowsMessage<InvalidArgument>(StrEq("send: to is 2, expected a rank from 0 to 1")));
     EXPECT_THAT([&] { static_cast<void>(ranks.send({}, me, 0)); },
                 ThrowsMessage<InvalidArgument>(HasSubstr("the rank itself, expected another")));
-    EXPECT_THAT([&] { static_cast<void>(ranks.receive({}, -1, 0)); },
-                ThrowsMessage<InvalidArgument>(HasSubstr("receive: from is -1")));
+    EXPECT_THAT([&] { static_cast<void>(ranks.receive({}, -1, 0)); }, Refuses("from", "-1"));
     EXPECT_THAT(
         [&] { static_cast<void>(ranks.receive({}, 1 - me, 32768)); },
         ThrowsMessage<InvalidArgument>(StrEq("receive: tag is 32768, expected 0 to 32767")));
-    EXPECT_THAT([&] { static_cast<void>(ranks.broadcast({}, 2)); },
-                ThrowsMessage<InvalidArgument>(HasSubstr("broadcast: root is 2")));
+    EXPECT_THAT([&] { static_cast<void>(ranks.broadcast({}, 2)); }, Refuses("root", "2"));
     EXPECT_THAT([&] { ranks.gather({}, room_in(room)); },
                 ThrowsMessage<InvalidArgument>(
                     StrEq("gather: all has 12 bytes, expected 0, 0 for each of 2 ranks")));
   });
-  EXPECT_THAT([] { run_thread_ranks(0, [](Communicator&) {}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("size is 0, expected 1 to 1024")));
+  EXPECT_THAT([] { run_thread_ranks(0, [](Communicator&) {}); }, Refuses("size", "0"));
 }
 
 TEST(ThreadRanks, AnotherLengthIsToldToBoth) {

@@ -7,6 +7,7 @@
 #include "heed/core/error.h"
 #include "heed/distributed/attention.h"
 #include "heed/distributed/thread_ranks.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -15,6 +16,7 @@ using distributed::TokenDivision;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::normal;
+using testing_support::Refuses;
 using testing_support::same_bits;
 
 TEST(TokenDivision, DealsOutSegmentsBackAndForth) {
@@ -51,10 +53,8 @@ TEST(TokenDivision, LosesNoToken) {
 }
 
 TEST(TokenDivision, RefusesWhatIsNone) {
-  EXPECT_THAT([] { TokenDivision(-1, 2); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("length is -1, expected at least 0")));
-  EXPECT_THAT([] { TokenDivision(1, 0); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("size is 0, expected at least 1")));
+  EXPECT_THAT([] { TokenDivision(-1, 2); }, Refuses("length", "-1"));
+  EXPECT_THAT([] { TokenDivision(1, 0); }, Refuses("size", "0"));
 }
 
 TEST(OwnTokens, ComeTogetherAgain) {
@@ -87,12 +87,10 @@ TEST(GatherTokens, RefusesWhatDoesNotFit) {
   run_thread_ranks(2, [&](Communicator& ranks) {
     const Tensor<float> own = distributed::own_tokens(ranks, FloatView(whole));
     EXPECT_THAT([&] { distributed::gather_tokens(ranks, own.view().slice(2, 0, 900)); },
-                ThrowsMessage<InvalidArgument>(
-                    HasSubstr("gather_tokens: rank 0 has 900 of 1800 tokens, expected 1024")));
+                Refuses("rank 0", "900"));
     EXPECT_THAT(
         [&] { distributed::gather_tokens(ranks, own.view().slice(1, 0, 1 + ranks.rank())); },
-        ThrowsMessage<InvalidArgument>(HasSubstr(
-            "gather_tokens: rank 1 has [1, 2, 2000, 4], but rank 0 has [1, 1, 2000, 4]")));
+        Refuses("rank 1", "[1, 2, 2000, 4]"));
     EXPECT_THAT(
         [&] { distributed::gather_tokens(ranks, FloatView(own).select(0, 0).select(0, 0)); },
         ThrowsMessage<InvalidArgument>(HasSubstr("expected [batch, heads, length, …]")));

@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <ostream>
 #include <utility>
 
-#include "heed/attention/block_layout.h"
 #include "support/tensors.h"
 
 namespace heed::testing_support {
@@ -19,27 +16,6 @@ namespace {
 // The reference takes some ten milliseconds for this size, which keeps several threads busy.
 constexpr std::int64_t kMostProducts = 8'000'000;
 constexpr std::int64_t kMostScores = 80'000;
-
-// Kinds of masks: seeds below kStructuralKinds modulo kKinds are structural.
-constexpr std::uint32_t kStructuralKinds = 8;
-constexpr std::uint32_t kKinds = 13;
-
-std::int64_t below(std::mt19937& random, std::int64_t bound) {
-  return bound <= 0 ? 0 : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound));
-}
-
-std::vector<ScoreMod> score_mods() {
-  return {ScoreMod(),
-          [](auto score, int, int, int q, int k) {
-            return score - 0.02F * heed::abs(static_cast<float>(q - k));
-          },
-          [](auto score, int b, int h, int q, int k) {
-            return score * (1 + 0.5F * static_cast<float>(b)) + static_cast<float>((h + q + k) % 5);
-          },
-          [](auto score, int, int, int, int k) {
-            return k % 7 == 2 ? decltype(score)(-kInfinity) : heed::tanh(score);
-          }};
-}
 
 // Returns lengths and dims that are awkward for tiles, panels and vectors, and any others below
 // 300.
@@ -84,6 +60,24 @@ constexpr int kLayouts = 6;
 
 Layout draw_layout(int layouts) { return static_cast<Layout>(*rc::gen::inRange(0, layouts)); }
 
+// Draws up to three masks and each other option with a probability of 1/3.
+Options draw_options(bool modifies_scores) {
+  const auto is_drawn = [modifies_scores](const Option& option) {
+    return option.is_option() && (modifies_scores || !option.changes_scores());
+  };
+  const Options masks =
+      options_where([&](const Option& option) { return is_drawn(option) && option.hides_keys(); });
+  Options chosen;
+  for (int parts = *rc::gen::inRange(0, 4); parts > 0; --parts) {
+    chosen.push_back(masks[*rc::gen::inRange<std::size_t>(0, masks.size())]);
+  }
+  for (const Option& option : option_table()) {
+    if (option.hides_keys() || !is_drawn(option)) continue;
+    if (*rc::gen::inRange(0, 3) == 2) chosen.push_back(&option);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 rc::Gen<AttentionCase> attention_case(bool modifies_scores) {
@@ -99,20 +93,8 @@ rc::Gen<AttentionCase> attention_case(bool modifies_scores) {
     const std::int64_t last = drawn.sizes.kv_len - drawn.sizes.q_len;
     drawn.query_offset = one_of<std::int64_t>({0, last, *rc::gen::inRange<std::int64_t>(-20, 320)});
     drawn.offset_step = one_of<std::int64_t>({0, 0, *rc::gen::inRange<std::int64_t>(-40, 90)});
-    for (int parts = *rc::gen::inRange(0, 4); parts > 0; --parts) {
-      const auto seed = *rc::gen::inRange<std::uint32_t>(0, 1000);
-      drawn.masks.push_back(
-          modifies_scores ? seed : seed / kStructuralKinds * kKinds + seed % kStructuralKinds);
-    }
-    drawn.has_sinks = *rc::gen::arbitrary<bool>();
-    drawn.scale = *rc::gen::inRange(0, 4);
-    if (modifies_scores) {
-      drawn.score_mod = *rc::gen::inRange(0, static_cast<int>(score_mods().size()));
-      drawn.bias = one_of<std::uint32_t>({0, *rc::gen::inRange(1U, 1000U)});
-      drawn.has_alibi = one_of({false, false, true});
-      drawn.softcap = one_of({0.0F, 0.5F, 20.0F});
-    }
-    drawn.dropout = one_of({0.0F, 0.25F, 1.0F});
+    drawn.options = draw_options(modifies_scores);
+    drawn.options_seed = *rc::gen::inRange<std::uint64_t>(0, 100'000);
     return drawn;
   });
 }
@@ -141,24 +123,17 @@ QueryOffset offset_of(const AttentionCase& drawn) {
   return offsets;
 }
 
-// True if every query_offset is between these bounds, inclusive.
-bool are_within(const QueryOffset& offset, std::int64_t least, std::int64_t most) {
-  return std::ranges::all_of(offset.values(),
-                             [=](std::int64_t one) { return one >= least && one <= most; });
-}
-
 }  // namespace
 
 DrawnAttention::DrawnAttention(const AttentionCase& drawn)
-    : shape_{drawn.sizes.batch, drawn.sizes.num_heads, drawn.sizes.q_len, drawn.sizes.kv_len,
-             offset_of(drawn)} {
+    : options_(drawn.sizes, offset_of(drawn)) {
   const Sizes& s = drawn.sizes;
   views_.query = laid_out(drawn.query_layout, {s.batch, s.num_heads, s.q_len, s.head_dim}, 1);
   // Multiplies the memory, because views may repeat an element.
   for (float& element : floats_.back().elements()) element *= drawn.magnitude;
   views_.key = laid_out(drawn.key_layout, {s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2);
   views_.value = laid_out(drawn.value_layout, {s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3);
-  set_options(drawn);
+  options_.add(drawn.options, drawn.options_seed);
 }
 
 FloatView DrawnAttention::laid_out(Layout layout, const Shape& shape, std::uint32_t seed) {
@@ -203,191 +178,6 @@ FloatView DrawnAttention::laid_out(Layout layout, const Shape& shape, std::uint3
   return keep(normal<float>(shape, seed));
 }
 
-// Returns a tensor of some rank that broadcasts to the scores, with gaps in memory or with its last
-// two dimensions swapped.
-template <class T, class Draw>
-TensorView<const T> DrawnAttention::broadcastable(Random& random, std::vector<Tensor<T>>& memory,
-                                                  Draw draw) {
-  const std::array<std::int64_t, 4> full{shape_.batch, shape_.num_heads, shape_.q_len,
-                                         shape_.kv_len};
-  const auto rank = static_cast<std::size_t>(below(random, 5));
-  std::array<std::int64_t, 4> extents{};
-  for (std::size_t i = 0; i < rank; ++i) {
-    extents[i] = below(random, 3) == 0 ? 1 : full[4 - rank + i];
-  }
-  const Shape shape(std::span<const std::int64_t>(extents.data(), rank));
-  const std::int64_t gap = 1 + below(random, 2);
-  memory.emplace_back(Shape{shape.num_elements() * gap});
-  for (T& element : memory.back().elements()) element = draw(random);
-  Strides strides = contiguous_strides(shape);
-  if (rank >= 2 && below(random, 2) == 0) {
-    strides[rank - 2] = 1;
-    strides[rank - 1] = extents[rank - 2];
-  }
-  for (std::int64_t& stride : strides) stride *= gap;
-  return {memory.back().data(), shape, strides};
-}
-
-Mask DrawnAttention::mask(std::uint32_t seed) {
-  Random random(seed);
-  return seed % kKinds < kStructuralKinds ? structural_mask(random) : irregular_mask(random);
-}
-
-Mask DrawnAttention::structural_mask(Random& random) const {
-  const std::int64_t to_last_key = shape_.kv_len - shape_.q_len;
-  switch (below(random, 8)) {
-    case 0:
-      return causal_top_left();
-    case 1:
-      return are_within(shape_.query_offset, to_last_key, to_last_key) ? causal()
-                                                                       : causal(to_last_key);
-    case 2:
-      return causal(below(random, 400) - 100);
-    case 3:
-      return sliding_window(below(random, 200), below(random, 50),
-                            Alignment::offset(below(random, 300) - 50));
-    case 4:
-      return sliding_window(below(random, 2) == 0 ? kUnbounded : below(random, 9), kUnbounded,
-                            Alignment::top_left());
-    case 5:
-      return prefix(below(random, 300), Alignment::top_left());
-    case 6: {
-      std::vector<std::int64_t> lengths(static_cast<std::size_t>(shape_.batch));
-      for (std::int64_t& length : lengths) length = below(random, shape_.kv_len + 1);
-      return key_lengths(lengths);
-    }
-    default:
-      break;
-  }
-  if (are_within(shape_.query_offset, 0, to_last_key)) {
-    std::vector<std::int64_t> boundaries{0, shape_.kv_len};
-    for (int i = 0; i < 4; ++i) boundaries.push_back(below(random, shape_.kv_len + 1));
-    std::sort(boundaries.begin(), boundaries.end());
-    return documents(boundaries);
-  }
-  std::vector<RowRange> ranges(static_cast<std::size_t>(shape_.q_len));
-  for (RowRange& range : ranges) range = {below(random, 300) - 50, below(random, 400) - 50};
-  return Mask::rows(ranges);
-}
-
-// Returns blocks of some size, a third of them partial.
-Mask DrawnAttention::blocks_mask(Random& random) const {
-  BlockLayout layout{.batch = below(random, 2) == 0 ? 1 : shape_.batch,
-                     .num_heads = below(random, 2) == 0 ? 1 : shape_.num_heads,
-                     .q_len = shape_.q_len,
-                     .kv_len = shape_.kv_len,
-                     .q_block = 1 + below(random, 128),
-                     .kv_block = 1 + below(random, 128)};
-  const std::int64_t rows =
-      layout.batch * layout.num_heads * ((layout.q_len + layout.q_block - 1) / layout.q_block);
-  const std::int64_t columns = (layout.kv_len + layout.kv_block - 1) / layout.kv_block;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      if (below(random, 2) == 0) continue;
-      layout.columns.push_back(static_cast<std::int32_t>(column));
-      layout.partial.push_back(below(random, 3) == 0 ? 1 : 0);
-    }
-    layout.row_begin.push_back(static_cast<std::int64_t>(layout.columns.size()));
-  }
-  return Mask::blocks(std::move(layout), strided(3, Alignment::top_left()) &
-                                             causal(Alignment::offset(below(random, 200))));
-}
-
-Mask DrawnAttention::irregular_mask(Random& random) {
-  const auto flag = [](Random& any) { return below(any, 4) != 0; };
-  switch (below(random, 8)) {
-    case 0:
-      return Mask::allow(broadcastable(random, flags_, flag));
-    case 1:
-      return Mask::block(broadcastable(random, flags_, flag));
-    case 2:
-      return Mask::additive(broadcastable(random, floats_, [](Random& any) {
-        return below(any, 5) == 0 ? -kInfinity : static_cast<float>(below(any, 1000)) / 300;
-      }));
-    case 3: {
-      Tensor<std::int64_t> tokens({shape_.batch, shape_.kv_len});
-      for (std::int64_t& token : tokens.elements()) token = below(random, 4);
-      return key_padding(tokens, 0);
-    }
-    case 4:
-      return random_blocks({.count = below(random, 4),
-                            .block = 1 + below(random, 90),
-                            .seed = random(),
-                            .only_past = below(random, 2) == 0},
-                           Alignment::offset(below(random, 100) - 50));
-    case 5:
-      return streaming(below(random, 40), 1 + below(random, 100),
-                       Alignment::offset(below(random, 200) - 50));
-    case 6:
-      return blocks_mask(random);
-    default: {
-      const auto step = static_cast<int>(2 + below(random, 9));
-      return Mask::where([step](int b, int h, int q, int k) {
-        return ((b + 2 * h + 3 * q + 5 * k) % step + step) % step != 0;
-      });
-    }
-  }
-}
-
-void DrawnAttention::set_options(const AttentionCase& drawn) {
-  options_.query_offset = shape_.query_offset;
-  for (const std::uint32_t seed : drawn.masks) options_.mask = options_.mask & mask(seed);
-  options_.score_mod = score_mods()[static_cast<std::size_t>(drawn.score_mod)];
-  if (drawn.bias != 0) {
-    Random random(drawn.bias);
-    options_.bias = broadcastable(random, floats_, [](Random& any) {
-      return below(any, 9) == 0 ? -kInfinity : static_cast<float>(below(any, 1000)) / 300 - 1;
-    });
-  }
-  if (drawn.has_sinks) {
-    floats_.push_back(normal<float>({shape_.num_heads}, 4));
-    options_.sinks = floats_.back().view();
-  }
-  if (drawn.has_alibi) {
-    floats_.push_back(normal<float>({shape_.num_heads}, 5));
-    options_.alibi_slopes = floats_.back().view();
-  }
-  if (drawn.relative != 0) set_relative(drawn);
-  if (drawn.scale != 0) {
-    options_.scale =
-        std::array<float, 4>{0, 0.3F, -0.1F, 0.0F}[static_cast<std::size_t>(drawn.scale)];
-  }
-  options_.softcap = drawn.softcap;
-  options_.dropout = {.probability = drawn.dropout, .seed = 7};
-}
-
-void DrawnAttention::set_relative(const AttentionCase& drawn) {
-  Random random(drawn.relative);
-  const auto draw_buckets = [&random] {
-    switch (below(random, 3)) {
-      case 0:
-        return RelativeBuckets::clip(below(random, 200));
-      case 1:
-        return RelativeBuckets::t5(2 * (2 + below(random, 20)), 30 + below(random, 200));
-      default:
-        return RelativeBuckets::t5(2 + below(random, 30), 40 + below(random, 200), false);
-    }
-  };
-  const auto table = [&](const Shape& shape) {
-    floats_.push_back(normal<float>(shape, drawn.relative));
-    return floats_.back().view();
-  };
-  const auto vectors = [&](const RelativeBuckets& buckets, std::int64_t dim) {
-    return below(random, 2) == 0 ? table({buckets.count(), dim})
-                                 : table({shape_.num_heads, buckets.count(), dim});
-  };
-  const std::int64_t which = 1 + below(random, 7);
-  if (which % 2 == 1) {
-    const RelativeBuckets buckets = draw_buckets();
-    options_.relative_bias = {table({shape_.num_heads, buckets.count()}), buckets};
-  }
-  if (which == 1) return;
-  options_.relative_vectors = {.buckets = draw_buckets()};
-  RelativeVectors<float>& relative = *options_.relative_vectors;
-  if (which / 2 % 2 == 1) relative.key = vectors(relative.buckets, drawn.sizes.head_dim);
-  if (which / 4 == 1) relative.value = vectors(relative.buckets, drawn.sizes.value_dim);
-}
-
 std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn) {
   const DrawnAttention built(drawn);
   const auto print = [&out](const char* name, FloatView view) {
@@ -399,15 +189,8 @@ std::ostream& operator<<(std::ostream& out, const AttentionCase& drawn) {
   print("key", built.views().key);
   print("value", built.views().value);
   out << " query times " << drawn.magnitude << ", query_offset " << drawn.query_offset << " and "
-      << drawn.offset_step << " more for each batch entry, mask "
-      << built.options().mask.description() << " of seeds (";
-  for (const std::uint32_t seed : drawn.masks) out << seed << ' ';
-  out << "),";
-  if (built.options().bias) print("bias", *built.options().bias);
-  out << " bias of seed " << drawn.bias << ", score_mod " << drawn.score_mod << ", sinks "
-      << drawn.has_sinks << ", ALiBi " << drawn.has_alibi << ", relative positions of seed "
-      << drawn.relative << ", scale " << drawn.scale << ", softcap " << drawn.softcap
-      << ", dropout " << drawn.dropout;
+      << drawn.offset_step << " more for each batch entry, " << to_string(drawn.options)
+      << " of seed " << drawn.options_seed << ", mask " << built.options().mask.description();
   return out;
 }
 

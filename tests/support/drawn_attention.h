@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "support/fused.h"
+#include "support/options.h"
 
 namespace heed::testing_support {
 
@@ -32,16 +32,9 @@ struct AttentionCase {
   Layout value_layout = Layout::kContiguous;
   float magnitude = 1;  // of the queries
   std::int64_t query_offset = 0;
-  std::int64_t offset_step = 0;      // added for each further batch entry
-  std::vector<std::uint32_t> masks;  // up to three: a kind of mask and its contents
-  int score_mod = 0;                 // 0 for none
-  std::uint32_t bias = 0;            // 0 for none
-  bool has_sinks = false;
-  bool has_alibi = false;
-  std::uint32_t relative = 0;  // which tables of relative positions exist; 0 for none
-  int scale = 0;               // 0 for the default
-  float softcap = 0;
-  float dropout = 0;
+  std::int64_t offset_step = 0;  // added for each further batch entry
+  Options options = {};          // besides query_offset
+  std::uint64_t options_seed = 0;
 };
 
 // The memory, views and options of a case.
@@ -52,30 +45,18 @@ class DrawnAttention {
   DrawnAttention& operator=(const DrawnAttention&) = delete;
 
   const InputViews& views() const { return views_; }
-  const AttentionOptions& options() const { return options_; }
+  const AttentionOptions& options() const { return *options_; }
 
  private:
-  using Random = std::mt19937;
-
   FloatView laid_out(Layout layout, const Shape& shape, std::uint32_t seed);
-  Mask mask(std::uint32_t seed);
-  Mask structural_mask(Random& random) const;
-  Mask irregular_mask(Random& random);
-  Mask blocks_mask(Random& random) const;
-  template <class T, class Draw>
-  TensorView<const T> broadcastable(Random& random, std::vector<Tensor<T>>& memory, Draw draw);
-  void set_options(const AttentionCase& drawn);
-  void set_relative(const AttentionCase& drawn);
 
   std::vector<Tensor<float>> floats_;
-  std::vector<Tensor<bool>> flags_;
-  ScoreShape shape_;
   InputViews views_;
-  AttentionOptions options_;
+  DrawnOptions<float> options_;
 };
 
-// Returns cases without or with options for which the kernels expose their scores: softcap,
-// score_mod, ALiBi, bias and irregular masks.
+// Returns cases without or with options for which the kernels expose their scores. All options are
+// rows of the table.
 rc::Gen<AttentionCase> attention_case(bool modifies_scores);
 
 // Draws cases and expects faults(case) to be empty.

@@ -6,7 +6,7 @@
 
 #include "heed/core/tensor.h"
 
-namespace heed::bits {
+namespace heed::testing_support {
 
 // SplitMix64. Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
 // 2014.
@@ -49,4 +49,4 @@ class Draws {
   std::uint64_t state_;
 };
 
-}  // namespace heed::bits
+}  // namespace heed::testing_support

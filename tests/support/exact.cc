@@ -6,6 +6,8 @@
 #include <limits>
 #include <sstream>
 
+#include "heed/attention/backward.h"
+
 namespace heed::testing_support {
 
 namespace {
@@ -36,26 +38,22 @@ Tensor<double> exactly(FloatView view) {
 }
 
 ExactOptions::ExactOptions(const AttentionOptions& options) {
-  options_.mask = options.mask;
-  options_.score_mod = options.score_mod;
-  options_.softcap = options.softcap;
-  options_.dropout = options.dropout;
-  options_.query_offset = options.query_offset;
-  if (options.scale) options_.scale = *options.scale;
-  if (options.alibi_slopes) {
-    options_.alibi_slopes = alibi_slopes_ = exactly(*options.alibi_slopes);
-  }
-  if (options.bias) options_.bias = bias_ = exactly(*options.bias);
-  if (options.sinks) options_.sinks = sinks_ = exactly(*options.sinks);
-  if (options.relative_bias) {
-    relative_bias_ = exactly(options.relative_bias->table);
-    options_.relative_bias = {relative_bias_.view(), options.relative_bias->buckets};
-  }
-  if (options.relative_vectors) {
-    const auto& given = *options.relative_vectors;
-    options_.relative_vectors = {.buckets = given.buckets};
-    if (given.key) options_.relative_vectors->key = relative_key_ = exactly(*given.key);
-    if (given.value) options_.relative_vectors->value = relative_value_ = exactly(*given.value);
+  // A new option does not compile here; one that holds tensors is also a row of kLearnable.
+  const auto& [mask, causal, score_mod, alibi_slopes, bias, relative_bias, relative_vectors, sinks,
+               scale, softcap, dropout, query_offset, precision] = options;
+  static_cast<void>(alibi_slopes), static_cast<void>(bias), static_cast<void>(sinks);
+  static_cast<void>(causal), static_cast<void>(precision);
+  options_.mask = mask;
+  options_.score_mod = score_mod;
+  if (scale) options_.scale = *scale;
+  options_.softcap = softcap;
+  options_.dropout = dropout;
+  options_.query_offset = query_offset;
+  if (relative_bias) options_.relative_bias = {{}, relative_bias->buckets};
+  if (relative_vectors) options_.relative_vectors = {.buckets = relative_vectors->buckets};
+  for (std::size_t i = 0; i < kLearnable<float>.size(); ++i) {
+    const auto view = kLearnable<float>[i].get(options);
+    if (view) kLearnable<double>[i].set(options_, tensors_.emplace_back(exactly(*view)));
   }
 }
 

@@ -1,6 +1,7 @@
 // The computation in double, and the rule by which float results are judged.
 #pragma once
 
+#include <deque>
 #include <string>
 
 #include "heed/attention.h"
@@ -21,12 +22,7 @@ class ExactOptions {
 
  private:
   AttentionOptions64 options_;
-  Tensor<double> alibi_slopes_;
-  Tensor<double> bias_;
-  Tensor<double> sinks_;
-  Tensor<double> relative_bias_;
-  Tensor<double> relative_key_;
-  Tensor<double> relative_value_;
+  std::deque<Tensor<double>> tensors_;
 };
 
 // Returns the largest magnitude of a finite number, or 0.

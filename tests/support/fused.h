@@ -11,18 +11,9 @@
 #include "heed/attention/plan.h"
 #include "heed/core/tensor.h"
 #include "support/kernel_tables.h"
+#include "support/options.h"
 
 namespace heed::testing_support {
-
-struct Sizes {
-  std::int64_t batch = 1;
-  std::int64_t num_heads = 1;
-  std::int64_t num_kv_heads = 1;
-  std::int64_t q_len = 1;
-  std::int64_t kv_len = 1;
-  std::int64_t head_dim = 16;
-  std::int64_t value_dim = 16;
-};
 
 template <class T>
 struct BasicInputViews {

@@ -104,26 +104,31 @@ std::string inaccuracy(const AttentionGradients<float>& found, const ExpectedGra
     return steps(sums, dim) * std::max(1.0, largest_magnitude(sums));
   };
   const double values = steps(exact.value, exact.value.extent(3));
-  return judge("query", found.query, plain.query, exact.query, 2 * term_of_query) +
-         judge("key", found.key, plain.key, exact.key, 2 * term_of_key * std::max(values, 1.0)) +
-         judge("value", found.value, plain.value, exact.value, sum_of_steps(exact.value)) +
-         judge("alibi_slopes", found.alibi_slopes, plain.alibi_slopes, exact.alibi_slopes,
-               2 * term * longest * steps(exact.alibi_slopes, 1)) +
-         judge("bias", found.bias, plain.bias, exact.bias, 2 * term * steps(exact.bias, 1)) +
-         judge("sinks", found.sinks, plain.sinks, exact.sinks, 2 * term * steps(exact.sinks, 1)) +
-         judge("relative_bias", found.relative_bias, plain.relative_bias, exact.relative_bias,
-               2 * term * steps(exact.relative_bias, 1)) +
-         judge("relative_key", found.relative_key, plain.relative_key, exact.relative_key,
-               2 * term_of_key * steps(exact.relative_key, exact.query.extent(3))) +
-         judge("relative_value", found.relative_value, plain.relative_value, exact.relative_value,
-               sum_of_steps(exact.relative_value));
+  std::string text =
+      judge("query", found.query, plain.query, exact.query, 2 * term_of_query) +
+      judge("key", found.key, plain.key, exact.key, 2 * term_of_key * std::max(values, 1.0)) +
+      judge("value", found.value, plain.value, exact.value, sum_of_steps(exact.value));
+  for (std::size_t i = 0; i < kLearnable<float>.size(); ++i) {
+    const std::string name = kLearnable<float>[i].name;
+    const auto of = kLearnable<float>[i].gradient;
+    const Tensor<double>& should_be = exact.*kLearnable<double>[i].gradient;
+    double cancelled = 2 * term * steps(should_be, 1);
+    if (name == "alibi_slopes") cancelled *= longest;
+    if (name == "relative_key") {
+      cancelled = 2 * term_of_key * steps(should_be, exact.query.extent(3));
+    }
+    if (name == "relative_value") cancelled = sum_of_steps(should_be);
+    text += judge(name.c_str(), found.*of, plain.*of, should_be, cancelled);
+  }
+  return text;
 }
 
 bool same_bits(const AttentionGradients<float>& a, const AttentionGradients<float>& b) {
   return same_bits(a.query, b.query) && same_bits(a.key, b.key) && same_bits(a.value, b.value) &&
-         same_bits(a.alibi_slopes, b.alibi_slopes) && same_bits(a.bias, b.bias) &&
-         same_bits(a.sinks, b.sinks) && same_bits(a.relative_bias, b.relative_bias) &&
-         same_bits(a.relative_key, b.relative_key) && same_bits(a.relative_value, b.relative_value);
+         std::all_of(kLearnable<float>.begin(), kLearnable<float>.end(),
+                     [&](const Learnable<float>& term) {
+                       return same_bits(a.*term.gradient, b.*term.gradient);
+                     });
 }
 
 }  // namespace heed::testing_support

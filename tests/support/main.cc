@@ -1,12 +1,16 @@
 // Runs the tests, or some of them:
 //
-//   heed_tests [--room=ROOM] [--kind=quick|thorough|slow] [--unless-best] [options of GoogleTest]
+//   heed_tests [--room=ROOM] [--kind=quick|thorough|slow] [--unless-best] [--times] [options of
+//   GoogleTest]
 //
 // A room is a folder of tests. tests/kinds.txt names the tests that are thorough, which take a
 // second or more, and slow, which `make test` leaves out; all others are quick. Both options choose
 // tests, and --gtest_filter is not given with them. With --unless-best nothing runs, and the exit
-// code is 77, where HEED_TARGET names the instruction set that is taken anyway.
+// code is 77, where HEED_TARGET names the instruction set that is taken anyway. --times prints the
+// processor time of each test, in seconds, that of its processes included: it does not depend on
+// what else the machine does.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -81,6 +85,32 @@ std::string value_of(std::string_view option, std::string_view name) {
   return option.starts_with(name) ? std::string(option.substr(name.size())) : std::string();
 }
 
+// Returns the processor time that this process and those that it has started and collected took, in
+// seconds.
+double processor_time() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    getrusage(who, &used);
+    for (const timeval& part : {used.ru_utime, used.ru_stime}) {
+      seconds += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
+    }
+  }
+  return seconds;
+}
+
+class Times : public testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const testing::TestInfo& /*test*/) override { start_ = processor_time(); }
+  void OnTestEnd(const testing::TestInfo& test) override {
+    std::cout << processor_time() - start_ << " s " << test.test_suite_name() << '.' << test.name()
+              << '\n';
+  }
+
+ private:
+  double start_ = 0;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -93,6 +123,8 @@ int main(int argc, char** argv) {
       room = value_of(option, "--room=");
     } else if (option.starts_with("--kind=")) {
       kind = value_of(option, "--kind=");
+    } else if (option == "--times") {
+      testing::UnitTest::GetInstance()->listeners().Append(new Times);
     } else if (option == "--unless-best") {
       const char* target = std::getenv("HEED_TARGET");
       if (target == nullptr || target != heed::attention_targets().front()) continue;
@@ -100,7 +132,7 @@ int main(int argc, char** argv) {
       return 77;
     } else {
       std::cerr << "heed_tests: unknown option " << option
-                << ", expected --room=, --kind=, --unless-best or one of GoogleTest's\n";
+                << ", expected --room=, --kind=, --unless-best, --times or one of GoogleTest's\n";
       return 2;
     }
   }

@@ -1,7 +1,6 @@
 #include "attention/bits/calls.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <type_traits>
@@ -21,15 +20,15 @@ namespace {
 
 // Problems with no feature, with each feature alone, and with one of every `pairs_of_which_one`
 // pairs. The seed of a problem depends on its features only, so that new features do not change it.
-std::vector<Setup> setups(int pairs_of_which_one) {
+std::vector<Setup> setups(std::size_t pairs_of_which_one) {
   std::vector<Setup> result{draw_setup({}, 0)};
-  for (int first = 0; first < kNumFeatures; ++first) {
-    const auto seed = 64 * static_cast<std::uint64_t>(1 + first);
-    result.push_back(draw_setup({static_cast<Feature>(first)}, seed));
-    for (int second = first + 1; second < kNumFeatures; ++second) {
+  const Options& all = features();
+  for (std::size_t first = 0; first < all.size(); ++first) {
+    const std::uint64_t seed = 64 * (1 + first);
+    result.push_back(draw_setup({all[first]}, seed));
+    for (std::size_t second = first + 1; second < all.size(); ++second) {
       if ((3 * first + second) % pairs_of_which_one != 0) continue;
-      result.push_back(draw_setup({static_cast<Feature>(first), static_cast<Feature>(second)},
-                                  seed + static_cast<std::uint64_t>(1 + second)));
+      result.push_back(draw_setup({all[first], all[second]}, seed + 1 + second));
     }
   }
   return result;
@@ -74,6 +73,10 @@ void add_gradients(Hash& hash, const AttentionGradients<T, Real>& gradients) {
   }
   for (const auto* gradient : {&gradients.alibi_slopes, &gradients.bias, &gradients.sinks}) {
     hash.add(*gradient);
+  }
+  for (std::size_t term = 3; term < kLearnable<Real>.size(); ++term) {
+    const Tensor<Real>& gradient = gradients.*kLearnable<Real>[term].gradient;
+    if (!gradient.empty()) hash.add(gradient);
   }
 }
 
@@ -259,11 +262,12 @@ std::vector<Call> size_calls() {
       {1, 16, 1, 31, 131, 33, 17},  {3, 5, 5, 48, 64, 255, 1},   {1, 2, 2, 97, 389, 256, 256},
       {1, 1, 1, 300, 1300, 31, 65}, {40, 1, 1, 3, 5, 7, 9},      {1, 40, 40, 2, 140, 24, 24},
       {1, 48, 2, 1, 700, 64, 64}};
+  const Option* const bottom_right = features()[1];
   std::vector<Setup> problems;
   for (const Sizes& sizes : list) {
     const auto seed = 100'000 + 2 * static_cast<std::uint64_t>(problems.size());
     problems.push_back({sizes, {}, seed});
-    problems.push_back({sizes, {Feature::kBottomRight}, seed + 1});
+    problems.push_back({sizes, {bottom_right}, seed + 1});
   }
   std::vector<Call> calls;
   add_calls(calls, "forward", problems, forward<float>);
@@ -274,11 +278,11 @@ std::vector<Call> size_calls() {
 // Decode with more keys than are summed at a time, which threads share.
 std::vector<Call> long_calls() {
   std::vector<Setup> problems;
-  for (int feature = 0; feature < kNumFeatures; ++feature) {
+  for (const Option* feature : features()) {
     for (const Sizes& sizes : {Sizes{1, 4, 4, 1, 1537, 64, 64}, Sizes{2, 6, 2, 3, 1100, 48, 80},
                                Sizes{1, 1, 1, 50, 2100, 16, 40}}) {
       const auto seed = 300'000 + static_cast<std::uint64_t>(problems.size());
-      problems.push_back({sizes, {static_cast<Feature>(feature)}, seed});
+      problems.push_back({sizes, {feature}, seed});
     }
   }
   std::vector<Call> calls;
@@ -311,18 +315,14 @@ std::vector<Call> packed_calls() {
 
 // Features that are fixed to the number of keys or queries do not apply to chunks.
 std::vector<Call> chunk_calls() {
-  constexpr std::array kFits{Feature::kTopLeft, Feature::kWindow,      Feature::kPrefix,
-                             Feature::kWhere,   Feature::kSoftcap,     Feature::kScoreMod,
-                             Feature::kAlibi,   Feature::kSinks,       Feature::kScale,
-                             Feature::kDropout, Feature::kLargeScores, Feature::kSteepScores};
+  const Options& all = features();
   std::vector<Setup> problems;
-  for (const Feature first : kFits) {
-    for (const Feature second : kFits) {
-      if (second < first) continue;
-      std::vector<Feature> features{first};
-      if (second != first) features.push_back(second);
-      Setup setup = draw_setup(features, 200'000 + 64 * static_cast<std::uint64_t>(first) +
-                                             static_cast<std::uint64_t>(second));
+  for (std::size_t first = 0; first < all.size(); ++first) {
+    for (std::size_t second = first; second < all.size(); ++second) {
+      if (!all[first]->in_chunks || !all[second]->in_chunks) continue;
+      Options chosen{all[first]};
+      if (second != first) chosen.push_back(all[second]);
+      Setup setup = draw_setup(std::move(chosen), 200'000 + 64 * first + second);
       setup.sizes.q_len = std::min(setup.sizes.q_len, setup.sizes.kv_len);
       problems.push_back(std::move(setup));
     }

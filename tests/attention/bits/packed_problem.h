@@ -12,20 +12,16 @@ namespace heed::bits {
 
 // True if all features of the setup apply to sequences of any length.
 inline bool fits_packed(const Setup& setup) {
-  for (const Feature feature :
-       {Feature::kKeyLengths, Feature::kCacheLengths, Feature::kDocuments, Feature::kRows,
-        Feature::kPadding, Feature::kHiddenNaN, Feature::kLargeScores, Feature::kLowScores,
-        Feature::kSteepScores}) {
-    if (setup.has(feature)) return false;
-  }
-  return true;
+  return std::all_of(setup.features.begin(), setup.features.end(),
+                     [](const Option* feature) { return feature->in_packed; });
 }
 
 template <class T>
 class PackedProblem {
  public:
   explicit PackedProblem(const Setup& setup)
-      : draws_(setup.seed + 5), options_(of_sequences(setup), true) {
+      : draws_(setup.seed + 5),
+        options_(of_sequences(setup.sizes), setup.features, setup.seed, true) {
     const Sizes& s = setup.sizes;
     for (int i = 0; i < kNumSequences; ++i) {
       query_ends_.push_back(query_ends_.back() +
@@ -48,9 +44,9 @@ class PackedProblem {
  private:
   static constexpr int kNumSequences = 4;
 
-  static Setup of_sequences(Setup setup) {
-    setup.sizes.batch = kNumSequences;
-    return setup;
+  static Sizes of_sequences(Sizes sizes) {
+    sizes.batch = kNumSequences;
+    return sizes;
   }
 
   // Puts heads before positions in memory in half of the cases.

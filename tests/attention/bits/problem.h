@@ -4,106 +4,43 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "attention/bits/draws.h"
 #include "heed/attention.h"
 #include "heed/attention/mask.h"
 #include "heed/core/data_type.h"
 #include "heed/core/tensor.h"
+#include "support/options.h"
 
 namespace heed::bits {
 
-struct Sizes {
-  std::int64_t batch = 1;
-  std::int64_t num_heads = 1;
-  std::int64_t num_kv_heads = 1;
-  std::int64_t q_len = 1;
-  std::int64_t kv_len = 1;
-  std::int64_t head_dim = 16;
-  std::int64_t value_dim = 16;
-};
+using testing_support::DrawnOptions;
+using testing_support::Draws;
+using testing_support::hidden_keys;
+using testing_support::Option;
+using testing_support::Options;
+using testing_support::Sizes;
 
-// The features of a call besides its shapes. The numbers determine what is drawn: add new ones
-// last.
-enum class Feature {
-  kTopLeft,      // causal
-  kBottomRight,  // causal
-  kWindow,
-  kPrefix,
-  kKeyLengths,
-  kCacheLengths,  // causal, where caches are filled to different lengths
-  kDocuments,
-  kRows,      // a mask of ranges
-  kAllow,     // booleans, different for each head or batch entry
-  kAdditive,  // added numbers, some −infinity
-  kPadding,
-  kWhere,
-  kSoftcap,
-  kScoreMod,
-  kAlibi,
-  kBias,
-  kSinks,
-  kScale,
-  kDropout,
-  kOffset,
-  kHiddenNaN,    // in keys and values that no query sees
-  kLargeScores,  // beyond 2¹⁸
-  kLowScores,    // an additive mask of −1e9, in some rows on every key
-  kSteepScores,  // of some tens, so that a row's offset changes from tile to tile
-};
-inline constexpr int kNumFeatures = static_cast<int>(Feature::kSteepScores) + 1;
+// The rows of the table of options that have bits. The place of a row determines what is drawn.
+const Options& features();
 
 // Everything that determines a problem.
 struct Setup {
   Sizes sizes;
-  std::vector<Feature> features;
+  Options features;
   std::uint64_t seed = 0;
 
-  bool has(Feature feature) const;
+  bool has(std::string_view feature) const { return testing_support::has(features, feature); }
 };
 
 // Draws awkward sizes that suit the features, with at most one and a half million products.
-Setup draw_setup(std::vector<Feature> features, std::uint64_t seed);
+Setup draw_setup(Options features, std::uint64_t seed);
 
 // Returns "2x6/3 q 129 kv 257 d 64/80 window + softcap": batch, heads / key heads, lengths, dims,
 // features.
 std::string to_string(const Setup& setup);
-
-// The options and the memory that they refer to. With `any_length` nothing depends on q_len and
-// kv_len, as packed sequences require.
-template <class Real>
-class DrawnOptions {
- public:
-  DrawnOptions(const Setup& setup, bool any_length);
-  DrawnOptions(const DrawnOptions&) = delete;
-  DrawnOptions& operator=(const DrawnOptions&) = delete;
-
-  const BasicAttentionOptions<Real>& operator*() const { return options_; }
-  const BasicAttentionOptions<Real>* operator->() const { return &options_; }
-
- private:
-  void add(Feature feature);
-  void add_term(Feature feature);
-  Mask alignment_mask(Feature feature);
-  Mask tensor_mask(Feature feature);
-  std::vector<std::int64_t> key_lengths_of_batch();
-  Tensor<float> low_scores() const;
-  template <class T>
-  TensorView<const T> broadcastable(std::deque<Tensor<T>>& memory, T (*draw)(Draws&));
-
-  Setup setup_;
-  bool any_length_;
-  Draws draws_;
-  std::deque<Tensor<Real>> reals_;
-  std::deque<Tensor<float>> floats_;
-  std::deque<Tensor<bool>> flags_;
-  BasicAttentionOptions<Real> options_;
-};
-
-// Returns the number of last keys that no query sees in problems with hidden NaN.
-std::int64_t hidden_keys(const Sizes& sizes);
 
 // The type in which T is computed.
 template <class T>
@@ -135,8 +72,6 @@ class Problem {
   DrawnOptions<RealOf<T>> options_;
 };
 
-extern template class DrawnOptions<float>;
-extern template class DrawnOptions<double>;
 extern template class Problem<float>;
 extern template class Problem<double>;
 extern template class Problem<Float16>;

@@ -6,6 +6,7 @@
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "support/places.h"
 
@@ -63,16 +64,27 @@ std::optional<std::uint64_t> Record::hash(std::size_t number, const std::string&
 }
 
 void Record::write(std::string_view target, const std::vector<Result>& results) {
-  lines_.resize(results.size());
+  // New calls may stand between the others.
+  std::vector<Line> lines;
+  auto next = lines_.begin();
+  for (const Result& result : results) {
+    const auto found = std::find_if(next, lines_.end(), [&](const Line& line) {
+      return line.description == result.description;
+    });
+    if (found != lines_.end()) {
+      lines.push_back(*found);
+      next = found + 1;
+    } else {
+      lines.push_back({std::vector<std::string>(kTargets.size(), "-"), result.description});
+    }
+  }
+  lines_ = std::move(lines);
   std::ofstream file(path_);
   file << "call";
   for (const std::string_view name : kTargets) file << ' ' << std::setw(kDigits) << name;
   file << '\n';
   for (std::size_t i = 0; i < results.size(); ++i) {
     Line& line = lines_[i];
-    if (line.description != results[i].description) {
-      line = {std::vector<std::string>(kTargets.size(), "-"), results[i].description};
-    }
     line.hashes[column_of(target)] = hexadecimal(results[i].hash);
     file << std::setw(4) << i;
     for (const std::string& hash : line.hashes) file << ' ' << std::setw(kDigits) << hash;

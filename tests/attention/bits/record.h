@@ -25,7 +25,7 @@ class Record {
 
   std::size_t size() const { return lines_.size(); }
 
-  // Sets one column. The other columns are kept where the call is the same.
+  // Sets one column. The other columns are kept of calls that are the same, in the same order.
   struct Result {
     std::string description;
     std::uint64_t hash = 0;

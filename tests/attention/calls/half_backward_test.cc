@@ -15,11 +15,11 @@
 #include "heed/core/parallel.h"
 #include "support/exact.h"
 #include "support/kernel_tables.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
 
-using testing::ThrowsMessage;
 using testing_support::converted;
 using testing_support::exactly;
 using testing_support::ExactOptions;
@@ -27,6 +27,7 @@ using testing_support::Judgement;
 using testing_support::largest_magnitude;
 using testing_support::max_difference;
 using testing_support::normal;
+using testing_support::Refuses;
 using testing_support::same_bits;
 
 template <class Half>
@@ -204,8 +205,7 @@ TYPED_TEST(HalfBackward, WhatOutLacksMayBeMissing) {
   EXPECT_THAT(([&] {
                 problem.backward({forward.out, forward.lse, forward.lse_low, wrong});
               }),
-              ThrowsMessage<InvalidArgument>("attention_backward: forward.out_low has shape [1, 4, "
-                                             "130, 23], expected [1, 4, 130, 24]"));
+              Refuses("forward.out_low", "[1, 4, 130, 23]"));
 }
 
 // Computes in float everywhere and does not read the stored out of another precision.
@@ -250,12 +250,11 @@ TYPED_TEST(HalfBackward, APlanKeepsTheSame) {
       planned.run_backward(problem.grad_out, problem.query, problem.key, problem.value, expected),
       problem.backward(expected)));
   Tensor<TypeParam> wrong({1, 4, 90, 31});
-  EXPECT_THAT(
-      ([&] {
-        planned.run_into({.out = out, .out_low = wrong}, problem.query, problem.key, problem.value);
-      }),
-      ThrowsMessage<InvalidArgument>("AttentionPlan::run: out_low has shape [1, 4, 90, 31], "
-                                     "expected [1, 4, 90, 32]"));
+  EXPECT_THAT(([&] {
+                planned.run_into({.out = out, .out_low = wrong}, problem.query, problem.key,
+                                 problem.value);
+              }),
+              Refuses("out_low", "[1, 4, 90, 31]"));
 }
 
 // The rounding error of a float out is 0.

@@ -12,14 +12,22 @@
 #include "heed/attention/reference.h"
 #include "heed/core/parallel.h"
 #include "support/gradients.h"
+#include "support/options.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::alone_and_in_pairs;
+using testing_support::DrawnOptions;
 using testing_support::max_difference;
+using testing_support::Message;
 using testing_support::normal;
+using testing_support::Option;
+using testing_support::options_where;
 using testing_support::same_bits;
 
 using Boundaries = std::vector<std::int64_t>;
@@ -111,19 +119,17 @@ void expect_single_calls(const PackedProblem& packed, const AttentionOptions& op
                          const OptionsOf& options_of, const std::string& what) {
   const auto found = gradients_of(packed, options, what);
   AttentionGradients<float> shared;
-  shared.alibi_slopes = shared.bias = shared.sinks = Tensor<float>();
+  for (const auto& term : kLearnable<float>) shared.*term.gradient = Tensor<float>();
   for (std::size_t i = 0; i < packed.count(); ++i) {
     const auto one = packed.alone(i, options_of(i));
     EXPECT_TRUE(same_bits(to_tensor(packed.queries(found.query, i)), one.query)) << what << i;
     EXPECT_TRUE(same_bits(to_tensor(packed.keys(found.key, i)), one.key)) << what << i;
     EXPECT_TRUE(same_bits(to_tensor(packed.keys(found.value, i)), one.value)) << what << i;
-    add(shared.alibi_slopes, one.alibi_slopes);
-    add(shared.bias, one.bias);
-    add(shared.sinks, one.sinks);
+    for (const auto& term : kLearnable<float>) add(shared.*term.gradient, one.*term.gradient);
   }
-  EXPECT_TRUE(same_bits(found.alibi_slopes, shared.alibi_slopes)) << what;
-  EXPECT_TRUE(same_bits(found.bias, shared.bias)) << what;
-  EXPECT_TRUE(same_bits(found.sinks, shared.sinks)) << what;
+  for (const auto& term : kLearnable<float>) {
+    EXPECT_TRUE(same_bits(found.*term.gradient, shared.*term.gradient)) << what << term.name;
+  }
 }
 
 void expect_single_calls(const PackedProblem& packed, const AttentionOptions& options,
@@ -217,28 +223,36 @@ TEST(PackedBackward, SequencesAreEntriesOfABatch) {
       "entry ");
 }
 
-TEST(PackedBackward, DropsWhatABatchDrops) {
-  const PackedProblem packed(kQueryBounds, kKeyBounds);
-  const AttentionOptions options{.dropout = {.probability = 0.25F, .seed = 3}};
-  const auto found = gradients_of(packed, options, "dropout ");
+// Masks, modified scores and dropout may depend on the number of the sequence.
+TEST(PackedBackward, EveryOptionHasTheBitsOfABatch) {
+  const PackedProblem packed(kFewQueries, kFewKeys, {.kv_heads = 2});
   const auto count = static_cast<std::int64_t>(packed.count());
-  for (const std::size_t i : {std::size_t{2}, std::size_t{6}}) {
-    // Returns `count` copies of the sequence.
-    const auto copies = [&](FloatView view) {
-      return view.broadcast_to({count, view.extent(1), view.extent(2), view.extent(3)});
-    };
-    const FloatView q = copies(packed.queries(packed.query, i));
-    const FloatView k = copies(packed.keys(packed.key, i));
-    const FloatView v = copies(packed.keys(packed.value, i));
-    const auto batch = attention_backward(copies(packed.queries(packed.grad_out, i)), q, k, v,
-                                          attention_with_lse(q, k, v, options), options);
-    const auto entry = [i](const Tensor<float>& gradient) {
-      const auto at = static_cast<std::int64_t>(i);
-      return to_tensor(gradient.view().slice(0, at, at + 1));
-    };
-    EXPECT_TRUE(same_bits(to_tensor(packed.queries(found.query, i)), entry(batch.query))) << i;
-    EXPECT_TRUE(same_bits(to_tensor(packed.keys(found.key, i)), entry(batch.key))) << i;
-    EXPECT_TRUE(same_bits(to_tensor(packed.keys(found.value, i)), entry(batch.value))) << i;
+  const testing_support::Sizes sizes{.batch = count, .num_heads = 4, .value_dim = 7};
+  std::uint64_t seed = 0;
+  for (const auto& chosen : alone_and_in_pairs(options_where(
+           [](const Option& option) { return option.is_option() && option.in_packed; }))) {
+    const DrawnOptions<float> drawn(sizes, chosen, ++seed, true);
+    const AttentionOptions& options = *drawn;
+    SCOPED_TRACE(to_string(chosen));
+    const auto found = gradients_of(packed, options, "");
+    for (const std::size_t i : {std::size_t{2}, std::size_t{3}}) {
+      // Returns `count` copies of the sequence.
+      const auto copies = [&](FloatView view) {
+        return view.broadcast_to({count, view.extent(1), view.extent(2), view.extent(3)});
+      };
+      const FloatView q = copies(packed.queries(packed.query, i));
+      const FloatView k = copies(packed.keys(packed.key, i));
+      const FloatView v = copies(packed.keys(packed.value, i));
+      const auto batch = attention_backward(copies(packed.queries(packed.grad_out, i)), q, k, v,
+                                            attention_with_lse(q, k, v, options), options);
+      const auto entry = [i](const Tensor<float>& gradient) {
+        const auto at = static_cast<std::int64_t>(i);
+        return to_tensor(gradient.view().slice(0, at, at + 1));
+      };
+      EXPECT_TRUE(same_bits(to_tensor(packed.queries(found.query, i)), entry(batch.query))) << i;
+      EXPECT_TRUE(same_bits(to_tensor(packed.keys(found.key, i)), entry(batch.key))) << i;
+      EXPECT_TRUE(same_bits(to_tensor(packed.keys(found.value, i)), entry(batch.value))) << i;
+    }
   }
 }
 
@@ -288,7 +302,7 @@ struct RefusedCall {
   FloatView grad_out = packed.grad_out;
 };
 
-void expect_refused(const std::function<void(RefusedCall&)>& spoil, const std::string& text) {
+void expect_refused(const std::function<void(RefusedCall&)>& spoil, const Message& text) {
   RefusedCall call;
   spoil(call);
   EXPECT_THAT(
@@ -297,7 +311,7 @@ void expect_refused(const std::function<void(RefusedCall&)>& spoil, const std::s
                                   call.packed.value, {call.q_at, call.k_at}, call.forward,
                                   call.options);
       },
-      ThrowsMessage<InvalidArgument>(HasSubstr("attention_packed_backward: " + text)));
+      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("attention_packed_backward: "), text)));
 }
 
 TEST(PackedBackward, RefusesWhatDoesNotFit) {
@@ -306,13 +320,9 @@ TEST(PackedBackward, RefusesWhatDoesNotFit) {
         call.q_at = {0, 2, 6};
       },
       "the boundaries of query end at 6, but it has 5 rows");
-  expect_refused(
-      [](RefusedCall& call) {
-        call.q_at = {0, 5};
-      },
-      "query has 1 sequences but key has 2");
+  expect_refused([](RefusedCall& call) { call.q_at = {0, 5}; }, {"query", "1"});
   expect_refused([](RefusedCall& call) { call.grad_out = call.packed.query; },
-                 "grad_out has shape [5, 4, 16], expected [5, 4, 7]");
+                 {"grad_out", "[5, 4, 16]"});
   const Tensor<float> transposed({5, 7, 4});
   expect_refused(
       [&](RefusedCall& call) {
@@ -323,14 +333,14 @@ TEST(PackedBackward, RefusesWhatDoesNotFit) {
       [](RefusedCall& call) {
         call.forward.out = Tensor<float>({5, 7});
       },
-      "forward.out has shape [5, 7], expected [5, 4, 7]");
+      {"forward.out", "[5, 7]"});
   expect_refused(
       [](RefusedCall& call) {
         call.forward.lse = Tensor<float>({5, 4});
       },
-      "forward.lse has shape [5, 4], expected [4, 5]");
-  expect_refused([](RefusedCall& call) { call.options.softcap = -1; }, "softcap is -1");
-  expect_refused([](RefusedCall& call) { call.options.mask = causal(); }, "causal: q_len is 2");
+      {"forward.lse", "[5, 4]"});
+  expect_refused([](RefusedCall& call) { call.options.softcap = -1; }, {"softcap", "-1"});
+  expect_refused([](RefusedCall& call) { call.options.mask = causal(); }, {"q_len", "2"});
 }
 
 }  // namespace

@@ -19,16 +19,19 @@
 #include "heed/core/data_type.h"
 #include "heed/core/error.h"
 #include "heed/core/parallel.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 using testing_support::elements_of;
 using testing_support::max_difference;
+using testing_support::Message;
 using testing_support::normal;
 using testing_support::same_bits;
 
@@ -321,21 +324,20 @@ TEST(SelectBlocks, TakesEmptyTensors) {
 
 TEST(SelectBlocks, ChecksItsArguments) {
   const auto refused = [](const Shape& query, const Shape& key, const SelectBlocksOptions& options,
-                          const char* problem) {
-    EXPECT_THAT(
-        ([&] { select_blocks(Tensor<float>(query), Tensor<float>(key), options); }),
-        ThrowsMessage<InvalidArgument>(HasSubstr("select_blocks: " + std::string(problem))));
+                          const Message& problem) {
+    EXPECT_THAT(([&] { select_blocks(Tensor<float>(query), Tensor<float>(key), options); }),
+                ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("select_blocks: "), problem)));
   };
   const Shape shape{1, 2, 3, 4};
-  refused(shape, shape, {.block = 0}, "block is 0, expected 1 to 128");
-  refused(shape, shape, {.block = 129}, "block is 129, expected 1 to 128");
-  refused(shape, shape, {.top_k = 0}, "top_k is 0, expected 1 to ");
-  refused(shape, shape, {.q_block = 0}, "q_block is 0, expected 1 to 128");
-  refused(shape, shape, {.q_block = 2, .causal = true}, "q_block is 2, expected 1 where causal");
-  refused(shape, {1, 2, 3, 5}, {}, "key head_dim is 5 but query head_dim is 4");
-  refused(shape, {2, 2, 3, 4}, {}, "key batch is 2 but query batch is 1");
-  refused({1, 3, 3, 4}, shape, {}, "num_heads is 3, expected a multiple of num_kv_heads, 2");
-  refused({3, 4}, shape, {}, "query has shape [3, 4], expected 4 dimensions");
+  refused(shape, shape, {.block = 0}, {"block", "0"});
+  refused(shape, shape, {.block = 129}, {"block", "129"});
+  refused(shape, shape, {.top_k = 0}, {"top_k", "0"});
+  refused(shape, shape, {.q_block = 0}, {"q_block", "0"});
+  refused(shape, shape, {.q_block = 2, .causal = true}, {"q_block", "2"});
+  refused(shape, {1, 2, 3, 5}, {}, {"key head_dim", "5"});
+  refused(shape, {2, 2, 3, 4}, {}, {"key batch", "2"});
+  refused({1, 3, 3, 4}, shape, {}, {"num_heads", "3"});
+  refused({3, 4}, shape, {}, {"query", "[3, 4]"});
 }
 
 }  // namespace

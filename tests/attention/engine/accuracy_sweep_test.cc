@@ -56,16 +56,12 @@ AttentionCase draw(std::mt19937& random, bool modifies_scores) {
   drawn.sizes.value_dim = one_of<std::int64_t>(random, {8, 16, 40, 64});
   drawn.magnitude = one_of(random, {0.3F, 1.0F, 3.0F, 10.0F, 30.0F});
   drawn.query_offset = drawn.sizes.kv_len - drawn.sizes.q_len;
-  // Structural masks only; irregular ones modify scores (drawn_attention.cc).
-  const std::uint32_t seed = random() % 1000;
-  if (random() % 2 == 0) drawn.masks.push_back(seed / 8 * 13 + seed % 8);
-  drawn.has_sinks = random() % 2 == 0;
-  if (modifies_scores) {
-    drawn.softcap = one_of(random, {0.0F, 0.0F, 20.0F});
-    drawn.has_alibi = random() % 2 == 0;
-    drawn.bias = random() % 2 == 0 ? 1 + random() % 1000 : 0;
+  for (const testing_support::Option& option : testing_support::option_table()) {
+    // Of masks that are ranges one in two problems, of the other options one in two.
+    if (!option.is_option() || (option.changes_scores() && !modifies_scores)) continue;
+    if (random() % (option.hides_keys() ? 20 : 2) == 0) drawn.options.push_back(&option);
   }
-  drawn.dropout = one_of(random, {0.0F, 0.0F, 0.0F, 0.3F});
+  drawn.options_seed = random();
   return drawn;
 }
 

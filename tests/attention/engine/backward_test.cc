@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -19,6 +18,8 @@
 namespace heed { namespace {
 
 using testing::Each;
+using testing_support::alone_and_in_pairs;
+using testing_support::DrawnOptions;
 using testing_support::elements_of;
 using testing_support::expected_gradients;
 using testing_support::grad_out_for;
@@ -27,6 +28,8 @@ using testing_support::inaccuracy;
 using testing_support::Inputs;
 using testing_support::InputViews;
 using testing_support::normal;
+using testing_support::Option;
+using testing_support::options_where;
 using testing_support::same_bits;
 using testing_support::Sizes;
 using testing_support::TargetTest;
@@ -90,65 +93,22 @@ TEST_P(FusedBackward, ManyQueriesOfFewHeads) {
   expect_gradients(table(), in, {.bias = bias, .sinks = sinks}, "parts");
 }
 
-struct Options {
-  Tensor<float> alibi_slopes;
-  Tensor<float> bias;
-  Tensor<float> sinks;
-  AttentionOptions options;
-};
-
 constexpr std::int64_t kQueries = 53;
 constexpr std::int64_t kKeys = 140;
 
-void softcap(Options& o) { o.options.softcap = 1.5F; }
-void score_mod(Options& o) {
-  o.options.score_mod = [](auto score, int, int h, int q_idx, int kv_idx) {
-    return heed::tanh(score) * static_cast<float>(1 + h) +
-           0.3F * heed::max(score, 0.1F) * static_cast<float>((q_idx - kv_idx) % 3);
-  };
-}
-void bias(Options& o) {
-  o.bias = normal<float>({2, 4, kQueries, kKeys}, 5);
-  o.options.bias = o.bias;
-}
-void window(Options& o) {
-  o.options.mask = o.options.mask & sliding_window(60, 9, Alignment::bottom_right());
-}
-void irregular(Options& o) {
-  o.options.mask = o.options.mask &
-                   Mask::where([](int b, int h, int q, int k) { return (b + h + q + k) % 3 != 0; });
-}
-void sinks(Options& o) {
-  o.sinks = normal<float>({4}, 6);
-  o.options.sinks = o.sinks;
-}
-void alibi(Options& o) {
-  o.alibi_slopes = alibi_slopes<float>(4);
-  o.options.alibi_slopes = o.alibi_slopes;
-}
-void dropout(Options& o) { o.options.dropout = {.probability = 0.3F, .seed = 5}; }
-void scale_and_offset(Options& o) {
-  o.options.scale = -0.4F;
-  o.options.query_offset = kKeys - kQueries;
-}
-
 TEST_P(FusedBackward, EveryOptionAloneAndInPairs) {
-  const std::vector<std::function<void(Options&)>> all = {
-      softcap, score_mod, bias, window, irregular, sinks, alibi, dropout, scale_and_offset};
-  const Inputs in({.batch = 2,
-                   .num_heads = 4,
-                   .num_kv_heads = 2,
-                   .q_len = kQueries,
-                   .kv_len = kKeys,
-                   .head_dim = 9,
-                   .value_dim = 17});
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    for (std::size_t j = i; j < all.size(); ++j) {
-      Options o;
-      all[i](o);
-      if (j != i) all[j](o);
-      expect_gradients(table(), in, o.options, std::to_string(i) + " and " + std::to_string(j));
-    }
+  const Sizes sizes{.batch = 2,
+                    .num_heads = 4,
+                    .num_kv_heads = 2,
+                    .q_len = kQueries,
+                    .kv_len = kKeys,
+                    .head_dim = 9,
+                    .value_dim = 17};
+  const Inputs in(sizes);
+  std::uint64_t seed = 0;
+  for (const auto& chosen : alone_and_in_pairs(options_where(&Option::is_option), 7)) {
+    const DrawnOptions<float> options(sizes, chosen, ++seed);
+    expect_gradients(table(), in, *options, to_string(chosen));
   }
 }
 

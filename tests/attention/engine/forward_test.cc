@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -17,9 +16,13 @@
 
 namespace heed { namespace {
 
+using testing_support::alone_and_in_pairs;
+using testing_support::DrawnOptions;
 using testing_support::expect_accurate;
 using testing_support::Inputs;
 using testing_support::normal;
+using testing_support::Option;
+using testing_support::options_where;
 using testing_support::run;
 using testing_support::run_on_threads;
 using testing_support::same_bits;
@@ -74,71 +77,19 @@ TEST_P(OnEveryTarget, EmptySizes) {
   expect_accurate(table(), Inputs({.q_len = 3, .kv_len = 0}), {}, "no keys");
 }
 
-// Every option alone and in pairs.
-struct Option {
-  std::string name;
-  std::function<void(AttentionOptions&)> set;
-};
-
-std::vector<Option> all_options() {
-  static const Tensor<float> bias = normal<float>({4, 1, 150}, 9);
-  static const Tensor<float> sinks = normal<float>({4}, 8);
-  static const Tensor<float> slopes = alibi_slopes(4);
-  static const Tensor<bool> flags = [] {
-    Tensor<bool> tensor(Shape{100, 150});
-    for (std::int64_t i = 0; i < tensor.num_elements(); ++i) tensor.data()[i] = i * 7919 % 5 != 0;
-    return tensor;
-  }();
-  static const Tensor<float> added = [] {
-    Tensor<float> tensor = normal<float>({2, 1, 1, 150}, 7);
-    for (std::int64_t i = 0; i < tensor.num_elements(); i += 3) tensor.data()[i] = -kInfinity;
-    return tensor;
-  }();
-  const auto mask = [](const Mask& part) {
-    return [part](AttentionOptions& options) { options.mask = options.mask & part; };
-  };
-  return {
-      {"causal", mask(causal_bottom_right())},
-      {"window", mask(sliding_window(20, 3, Alignment::top_left()))},
-      {"prefix", mask(prefix(60, Alignment::top_left()))},
-      {"lengths", mask(key_lengths({150, 37}))},
-      {"documents", mask(documents({0, 13, 64, 64, 150}))},
-      {"allow", mask(Mask::allow(flags))},
-      {"additive", mask(Mask::additive(added))},
-      {"where",
-       mask(Mask::where([](int b, int h, int q, int k) { return (b + h + q + k) % 3 != 0; }))},
-      {"alibi", [](AttentionOptions& options) { options.alibi_slopes = slopes; }},
-      {"bias", [](AttentionOptions& options) { options.bias = bias; }},
-      {"sinks", [](AttentionOptions& options) { options.sinks = sinks; }},
-      {"scale", [](AttentionOptions& options) { options.scale = 0.7F; }},
-      {"softcap", [](AttentionOptions& options) { options.softcap = 2; }},
-      {"dropout",
-       [](AttentionOptions& options) { options.dropout = {.probability = 0.3F, .seed = 5}; }},
-      {"score_mod",
-       [](AttentionOptions& options) {
-         options.score_mod = [](auto score, int b, int h, int q, int k) {
-           return score * (1 + b) - 0.01F * (h + 1) * heed::abs(static_cast<float>(q - k));
-         };
-       }},
-  };
-}
-
 TEST_P(OnEveryTarget, EveryOptionAloneAndInPairs) {
-  const Inputs in({.batch = 2,
-                   .num_heads = 4,
-                   .num_kv_heads = 2,
-                   .q_len = 100,
-                   .kv_len = 150,
-                   .head_dim = 12,
-                   .value_dim = 9});
-  const std::vector<Option> options = all_options();
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    for (std::size_t j = i; j < options.size(); ++j) {
-      AttentionOptions asked;
-      options[i].set(asked);
-      if (j != i) options[j].set(asked);
-      expect_accurate(table(), in, asked, options[i].name + " & " + options[j].name);
-    }
+  const testing_support::Sizes sizes{.batch = 2,
+                                     .num_heads = 4,
+                                     .num_kv_heads = 2,
+                                     .q_len = 100,
+                                     .kv_len = 150,
+                                     .head_dim = 12,
+                                     .value_dim = 9};
+  const Inputs in(sizes);
+  std::uint64_t seed = 0;
+  for (const auto& chosen : alone_and_in_pairs(options_where(&Option::is_option), 3)) {
+    const DrawnOptions<float> options(sizes, chosen, ++seed);
+    expect_accurate(table(), in, *options, to_string(chosen));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -17,14 +18,15 @@ using testing::ThrowsMessage;
 using testing_support::elements_of;
 
 using testing_support::kInfinity;
+using testing_support::Message;
+using testing_support::Refuses;
 
 ScoreShape lengths(std::int64_t q_len, std::int64_t kv_len, std::int64_t query_offset = 0) {
   return {1, 1, q_len, kv_len, query_offset};
 }
 
-void expect_refused(const Mask& mask, const ScoreShape& shape, const char* text) {
-  EXPECT_THAT(([&] { materialize_allow(mask, shape); }),
-              ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+void expect_refused(const Mask& mask, const ScoreShape& shape, const Message& text) {
+  EXPECT_THAT(([&] { materialize_allow(mask, shape); }), ThrowsMessage<InvalidArgument>(text));
 }
 
 TEST(Mask, DefaultAllowsEverything) {
@@ -34,7 +36,7 @@ TEST(Mask, DefaultAllowsEverything) {
 
 TEST(Causal, DemandsEqualLengths) {
   EXPECT_THAT(to_lines(causal(), lengths(3, 3)), ElementsAre("#..", "##.", "###"));
-  expect_refused(causal(), lengths(2, 3), "causal: q_len is 2 and query_offset 0 but kv_len is 3");
+  expect_refused(causal(), lengths(2, 3), {"kv_len", "3"});
   EXPECT_THAT(to_lines(causal(), lengths(2, 3, 1)), ElementsAre("##.", "###"));
 }
 
@@ -49,8 +51,7 @@ TEST(Causal, NamesItsAlignment) {
 
 TEST(Causal, RefusesAContradiction) {
   EXPECT_THAT(to_lines(causal_bottom_right(), lengths(2, 4, 2)), ElementsAre("###.", "####"));
-  expect_refused(causal_bottom_right(), lengths(2, 4, 1),
-                 "bottom_right puts query 0 at position 2 but query_offset is 1");
+  expect_refused(causal_bottom_right(), lengths(2, 4, 1), {"query_offset", "1"});
   expect_refused(causal(std::numeric_limits<std::int64_t>::max()), lengths(2, 4),
                  "beyond any position");
   expect_refused(Mask(), {1, 1, 2, 4, std::numeric_limits<std::int64_t>::max()}, "query_offset");
@@ -68,33 +69,29 @@ TEST(SlidingWindow, CountsKeysBesideTheQuery) {
               ElementsAre("..##"));
   EXPECT_THAT(to_lines(sliding_window(0, 0, Alignment::offset(9)), lengths(1, 4)),
               ElementsAre("...."));
-  EXPECT_THAT(([] { sliding_window(-1, 0); }),
-              ThrowsMessage<InvalidArgument>(HasSubstr("left is -1")));
-  expect_refused(sliding_window(1, 1), lengths(1, 4), "sliding_window: q_len is 1");
+  EXPECT_THAT(([] { sliding_window(-1, 0); }), Refuses("left", "-1"));
+  expect_refused(sliding_window(1, 1), lengths(1, 4), {"q_len", "1"});
 }
 
 TEST(Prefix, IsSeenByAll) {
   EXPECT_THAT(to_lines(prefix(2), lengths(4, 4)), ElementsAre("##..", "##..", "###.", "####"));
   EXPECT_THAT(to_lines(prefix(9), lengths(2, 2)), ElementsAre("##", "##"));
-  EXPECT_THAT(([] { prefix(-1); }), ThrowsMessage<InvalidArgument>(HasSubstr("length is -1")));
+  EXPECT_THAT(([] { prefix(-1); }), Refuses("length", "-1"));
 }
 
 TEST(Rows, OneRangePerQuery) {
   EXPECT_THAT(to_lines(Mask::rows({{0, 2}, {1, 1}, {1, 9}, {-3, 1}}), lengths(4, 3)),
               ElementsAre("##.", "...", ".##", "#.."));
-  expect_refused(Mask::rows({{0, 1}}), lengths(2, 3), "1 ranges were given but q_len is 2");
+  expect_refused(Mask::rows({{0, 1}}), lengths(2, 3), {"q_len", "2"});
 }
 
 TEST(KeyLengths, HideThePadding) {
   const ScoreShape shape{2, 1, 1, 3};
   EXPECT_THAT(to_lines(key_lengths({3, 1}), shape, kHashGlyphs, 0), ElementsAre("###"));
   EXPECT_THAT(to_lines(key_lengths({3, 1}), shape, kHashGlyphs, 1), ElementsAre("#.."));
-  expect_refused(key_lengths({3}), shape, "1 lengths were given but batch is 2");
-  expect_refused(key_lengths({3, 4}), shape, "lengths[1] is 4 but kv_len is 3");
-  EXPECT_THAT(([] {
-                key_lengths({1, -2});
-              }),
-              ThrowsMessage<InvalidArgument>(HasSubstr("lengths[1] is -2")));
+  expect_refused(key_lengths({3}), shape, {"batch", "2"});
+  expect_refused(key_lengths({3, 4}), shape, {"lengths[1]", "4"});
+  EXPECT_THAT(([] { key_lengths({1, -2}); }), Refuses("lengths[1]", "-2"));
 }
 
 TEST(KeyPadding, HidesThePaddingTokens) {
@@ -113,7 +110,7 @@ TEST(Documents, SeeOnlyThemselves) {
   EXPECT_THAT(to_lines(documents({0, 2, 3}) & causal(), lengths(3, 3)),
               ElementsAre("#..", "##.", "..#"));
   EXPECT_THAT(to_lines(documents({0, 2, 3}), lengths(1, 3, 2)), ElementsAre("..#"));
-  expect_refused(documents({0, 2}), lengths(3, 3), "last boundary is 2 but kv_len is 3");
+  expect_refused(documents({0, 2}), lengths(3, 3), {"last boundary", "2"});
   expect_refused(documents({0, 3}), lengths(2, 3, 2), "positions 2 to 4, expected 0 to 3");
   EXPECT_THAT(([] {
                 documents({0, 3, 2});
@@ -200,8 +197,7 @@ TEST(Materialize, BothPolaritiesAndAdditive) {
 TEST(Lines, SpeakInSeveralGlyphs) {
   EXPECT_THAT(to_lines(causal(), lengths(2, 2), kCheckGlyphs), ElementsAre("✓ ✗", "✓ ✓"));
   EXPECT_THAT(to_lines(causal(), lengths(2, 2), kBlockGlyphs), ElementsAre("█·", "██"));
-  EXPECT_THAT(([] { to_lines(Mask(), lengths(2, 2), kHashGlyphs, 1); }),
-              ThrowsMessage<InvalidArgument>(HasSubstr("batch is 1, but the shape has 1")));
+  EXPECT_THAT(([] { to_lines(Mask(), lengths(2, 2), kHashGlyphs, 1); }), Refuses("batch", "1"));
 }
 
 TEST(Description, NamesEveryPart) {

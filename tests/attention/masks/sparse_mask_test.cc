@@ -16,6 +16,7 @@
 #include "heed/core/parallel.h"
 #include "support/fused.h"
 #include "support/gradients.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -26,6 +27,7 @@ using testing::ThrowsMessage;
 using testing_support::grad_out_for;
 using testing_support::gradients_of;
 using testing_support::Inputs;
+using testing_support::Refuses;
 using testing_support::run;
 using testing_support::same_bits;
 using testing_support::Sizes;
@@ -199,16 +201,12 @@ TEST(SparseMask, RefusesWrongNumbers) {
   EXPECT_THROW(streaming(-1, 1), InvalidArgument);
   EXPECT_THROW(streaming(1, 0), InvalidArgument);
   EXPECT_THROW(random_blocks({.block = 0}), InvalidArgument);
-  EXPECT_THAT([] { random_blocks({.count = 257}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("count is 257, expected 0 to 256")));
-  EXPECT_THAT([] { bigbird({.window = 2}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("window is 2, expected an odd number")));
+  EXPECT_THAT([] { random_blocks({.count = 257}); }, Refuses("count", "257"));
+  EXPECT_THAT([] { bigbird({.window = 2}); }, Refuses("window", "2"));
   EXPECT_THROW(bigbird({.global = -1}), InvalidArgument);
   EXPECT_THROW(bigbird({.block = 0}), InvalidArgument);
-  EXPECT_THAT([] { longformer(-1, 1); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("longformer: window is -1")));
-  EXPECT_THAT([] { sparse_transformer(0); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("strided: stride is 0")));
+  EXPECT_THAT([] { longformer(-1, 1); }, Refuses("window", "-1"));
+  EXPECT_THAT([] { sparse_transformer(0); }, Refuses("stride", "0"));
 }
 
 // Tiles that no query sees are not visited.

@@ -14,6 +14,7 @@
 #include "heed/attention/position.h"
 #include "support/fused.h"
 #include "support/gradients.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -27,6 +28,7 @@ using testing_support::grad_out_for;
 using testing_support::gradients_of;
 using testing_support::inaccuracy;
 using testing_support::Inputs;
+using testing_support::Message;
 using testing_support::run;
 using testing_support::same_bits;
 using testing_support::TargetTest;
@@ -101,20 +103,16 @@ TEST(TreeMask, StandsWhereItsSequenceEnds) {
 }
 
 TEST(TreeMask, RefusesWhatIsNoTree) {
-  const auto refused = [](const auto& call, const char* text) {
-    EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  const auto refused = [](const auto& call, const Message& text) {
+    EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(text));
   };
-  refused(
-      [] {
-        Mask::tree({-1, 1});
-      },
-      "Mask::tree: parents[1] is 1, expected -1 or a node before it");
-  refused([] { Mask::tree({-2}); }, "Mask::tree: parents[0] is -2, expected");
+  refused([] { Mask::tree({-1, 1}); }, {"parents[1]", "1"});
+  refused([] { Mask::tree({-2}); }, {"parents[0]", "-2"});
   refused(
       [] {
         materialize_allow(Mask::tree({-1, 0, 1}), {.q_len = 2, .kv_len = 5});
       },
-      "tree: 3 nodes but q_len is 2");
+      {"q_len", "2"});
   refused(
       [] {
         materialize_allow(Mask::tree({-1, 0, 1}), {.q_len = 3, .kv_len = 2});

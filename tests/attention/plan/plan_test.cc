@@ -12,6 +12,7 @@
 #include "heed/core/data_type.h"
 #include "heed/core/parallel.h"
 #include "support/heap.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -20,6 +21,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::converted;
 using testing_support::normal;
+using testing_support::Refuses;
 using testing_support::same_bits;
 
 AttentionShapes shapes_of(std::int64_t length, std::int64_t dim) {
@@ -167,18 +169,14 @@ TEST(Plan, RefusesOtherTensorsBackward) {
   const auto forward = attention_with_lse(in.query, in.key, in.value);
   EXPECT_THAT(
       ([&] { planned.run_backward(other.grad_out, other.query, other.key, other.value, forward); }),
-      ThrowsMessage<InvalidArgument>(
-          HasSubstr("AttentionPlan::run_backward: q_len is 8, but 9 was planned")));
-  EXPECT_THAT(
-      ([&] { planned.run_backward(other.grad_out, in.query, in.key, in.value, forward); }),
-      ThrowsMessage<InvalidArgument>(HasSubstr(
-          "AttentionPlan::run_backward: grad_out has shape [1, 4, 8, 4], expected [1, 4, 9, 4]")));
+      Refuses("q_len", "8"));
+  EXPECT_THAT(([&] { planned.run_backward(other.grad_out, in.query, in.key, in.value, forward); }),
+              Refuses("grad_out", "[1, 4, 8, 4]"));
   if (planned.backward_workspace_bytes() == 0) return;
   std::vector<std::byte> workspace(8);
   EXPECT_THAT(
       ([&] { planned.run_backward(in.grad_out, in.query, in.key, in.value, forward, workspace); }),
-      ThrowsMessage<InvalidArgument>(
-          HasSubstr("AttentionPlan::run_backward: workspace has 8 bytes, expected")));
+      Refuses("workspace", "8"));
 }
 
 TEST(Plan, RefusesOtherTypes) {
@@ -213,11 +211,11 @@ TEST(Plan, RefusesOtherTensors) {
   const AttentionPlan planned = plan(shapes_of(9, 4));
   const PlanInputs other(shapes_of(8, 4));
   EXPECT_THAT(([&] { (void)planned.run(other.query, other.key, other.value); }),
-              ThrowsMessage<InvalidArgument>(HasSubstr("q_len is 8, but 9 was planned")));
+              Refuses("q_len", "8"));
   const PlanInputs in(shapes_of(9, 4));
   Tensor<float> out({1, 4, 9, 5});
   EXPECT_THAT(([&] { planned.run_into({.out = out}, in.query, in.key, in.value); }),
-              ThrowsMessage<InvalidArgument>(HasSubstr("out has shape [1, 4, 9, 5], expected")));
+              Refuses("out", "[1, 4, 9, 5]"));
   Tensor<float> right({1, 4, 9, 4});
   std::vector<std::byte> workspace(8);
   if (planned.workspace_bytes() > 0) {
@@ -225,7 +223,7 @@ TEST(Plan, RefusesOtherTensors) {
                   planned.run_into({.out = right, .workspace = workspace}, in.query, in.key,
                                    in.value);
                 }),
-                ThrowsMessage<InvalidArgument>(HasSubstr("workspace has 8 bytes, expected")));
+                Refuses("workspace", "8"));
   }
 }
 
@@ -275,10 +273,8 @@ TEST(Plan, CountsTheTilesOfLongSequences) {
 }
 
 TEST(Plan, ChecksShapesAndOptions) {
-  EXPECT_THAT([] { plan({.num_heads = 3, .num_kv_heads = 2}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is 3, expected a multiple")));
-  EXPECT_THAT([] { plan({.q_len = -1}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("q_len is -1, expected at least 0")));
+  EXPECT_THAT([] { plan({.num_heads = 3, .num_kv_heads = 2}); }, Refuses("num_heads", "3"));
+  EXPECT_THAT([] { plan({.q_len = -1}); }, Refuses("q_len", "-1"));
   EXPECT_THAT([] { plan({.q_len = 3, .kv_len = 5}, {.mask = causal()}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("causal")));
   EXPECT_THAT([] { plan({.dtype = DataType::kFloat64}); },

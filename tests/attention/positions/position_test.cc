@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/stream_fixture.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -14,6 +15,7 @@ namespace heed { namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::elements_of;
+using testing_support::Refuses;
 using testing_support::Stream;
 
 TEST(SinusoidalEncoding, AgreesWithPyTorch) {
@@ -62,8 +64,7 @@ TEST(SinusoidalEncoding, ChecksItsArguments) {
               ThrowsMessage<InvalidArgument>(testing::AllOf(
                   HasSubstr("sinusoidal_encoding: d_model is 7; expected an even number"),
                   HasSubstr("pairs of a sine and a cosine"))));
-  EXPECT_THAT([] { sinusoidal_encoding(-1, 8); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("sinusoidal_encoding: max_len is -1")));
+  EXPECT_THAT([] { sinusoidal_encoding(-1, 8); }, Refuses("max_len", "-1"));
 }
 
 TEST(LearnedEncoding, IsPyTorchsNormal) {
@@ -75,9 +76,7 @@ TEST(LearnedEncoding, IsPyTorchsNormal) {
 
 TEST(LearnedEncoding, ChecksItsArguments) {
   TorchGenerator generator;
-  EXPECT_THAT([&] { learned_encoding(generator, 10, -8); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("learned_encoding: max_len is 10 and "
-                                                       "d_model is -8")));
+  EXPECT_THAT([&] { learned_encoding(generator, 10, -8); }, Refuses("d_model", "-8"));
   EXPECT_THROW(learned_encoding(generator, 10, 8, -0.02), InvalidArgument);
 }
 
@@ -103,16 +102,14 @@ TEST(AddPositions, ChecksItsArguments) {
   const auto adding = [&](const Shape& shape) {
     return [&table, shape] { add_positions(Tensor<float>(shape), table); };
   };
-  EXPECT_THAT(adding({5, 6}), ThrowsMessage<InvalidArgument>(HasSubstr(
-                                  "add_positions: x has 5 positions but the table holds only 4")));
-  EXPECT_THAT(adding({2, 3, 8}),
-              ThrowsMessage<InvalidArgument>(HasSubstr("x d_model is 8 but table d_model is 6")));
-  EXPECT_THAT(adding({6}), ThrowsMessage<InvalidArgument>(HasSubstr("x has shape [6]; expected")));
+  EXPECT_THAT(adding({5, 6}), Refuses("x", "5"));
+  EXPECT_THAT(adding({2, 3, 8}), Refuses("x d_model", "8"));
+  EXPECT_THAT(adding({6}), Refuses("x", "[6]"));
   EXPECT_THAT(
       [&] {
         add_positions(table, Tensor<float>({1, 4, 6}));
       },
-      ThrowsMessage<InvalidArgument>(HasSubstr("table has shape [1, 4, 6]; expected")));
+      Refuses("table", "[1, 4, 6]"));
 }
 
 // The numbers of the paper's figure 3 and of its authors' code.
@@ -131,8 +128,7 @@ TEST(AlibiSlopes, AreThoseOfThePaper) {
 }
 
 TEST(AlibiSlopes, RefusesANegativeNumber) {
-  EXPECT_THAT([] { alibi_slopes(-1); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("num_heads is -1")));
+  EXPECT_THAT([] { alibi_slopes(-1); }, Refuses("num_heads", "-1"));
 }
 
 }  // namespace

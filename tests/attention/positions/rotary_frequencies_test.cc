@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/attention/rotary.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -20,6 +21,7 @@ using testing::HasSubstr;
 using testing::Pointwise;
 using testing::ThrowsMessage;
 using testing_support::elements_of;
+using testing_support::Refuses;
 using testing_support::same_bits;
 
 MATCHER(AreNear, "") {
@@ -160,9 +162,7 @@ TEST(RotaryFrequencies, MakeCaches) {
   }
   EXPECT_EQ(rotary_caches(4, frequencies).sin(3, 1), static_cast<float>(caches.sin(3, 1)));
   frequencies.inv_freq = Tensor<double>({1, 2});
-  EXPECT_THAT([&] { rotary_caches(4, frequencies); },
-              ThrowsMessage<InvalidArgument>(HasSubstr(
-                  "inv_freq has shape [1, 2]; expected at least 0 and [rotary_dim / 2]")));
+  EXPECT_THAT([&] { rotary_caches(4, frequencies); }, Refuses("inv_freq", "[1, 2]"));
 }
 
 struct Refused {
@@ -219,8 +219,7 @@ TEST(RotaryFrequencies, RefuseMisuse) {
     EXPECT_THAT([&] { rotary_frequencies(4, refused.base, refused.scaling, refused.length); },
                 ThrowsMessage<InvalidArgument>(HasSubstr("rotary_frequencies: " + refused.text)));
   }
-  EXPECT_THAT([] { rotary_frequencies(-2); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("rotary_dim is -2, expected an even")));
+  EXPECT_THAT([] { rotary_frequencies(-2); }, Refuses("rotary_dim", "-2"));
 }
 
 }  // namespace

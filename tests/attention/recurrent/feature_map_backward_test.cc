@@ -9,13 +9,13 @@
 
 #include "heed/attention/linear_attention.h"
 #include "heed/core/parallel.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 using testing_support::normal;
+using testing_support::Refuses;
 using testing_support::same_bits;
 
 template <class Real>
@@ -108,11 +108,9 @@ TEST(FeatureMapBackward, EmptyAndMisfittingShapes) {
   const Tensor<float> x({1, 2, 4, 2});
   const Tensor<float> shorter({1, 2, 3, 2});
   EXPECT_THAT([&] { feature_map_attention_backward(shorter, x, x, x); },
-              ThrowsMessage<InvalidArgument>(
-                  HasSubstr("feature_map_attention_backward: grad_out has shape [1, 2, 3, 2]")));
+              Refuses("grad_out", "[1, 2, 3, 2]"));
   EXPECT_THAT([&] { feature_map_attention_backward(x, x, shorter, shorter, {.causal = true}); },
-              ThrowsMessage<InvalidArgument>(
-                  HasSubstr("feature_map_attention_backward: causal: q_len is 4 but kv_len is 3")));
+              Refuses("q_len", "4"));
 }
 
 }  // namespace
