@@ -19,7 +19,7 @@
 #include "gallery/pictures.h"
 #include "heed/core/error.h"
 #include "io/folder.h"
-#include "io/parsed_json.h"
+#include "io/json.h"
 #include "io/text_file.h"
 #include "output_files.h"
 #include "verbs.h"

@@ -13,7 +13,7 @@
 #include "heed/core/error.h"
 #include "heed/inspect/explorer.h"
 #include "heed/inspect/sentence.h"
-#include "io/parsed_json.h"
+#include "io/json.h"
 
 namespace heed::cli {
 

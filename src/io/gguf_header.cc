@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "heed/core/error.h"
-#include "io/ggml_types.h"
 #include "io/gguf_reader.h"
 
 namespace heed { inline namespace v0 { namespace io {

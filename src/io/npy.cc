@@ -10,7 +10,6 @@
 #include "heed/core/error.h"
 #include "io/elements.h"
 #include "io/little_endian.h"
-#include "io/npy_header.h"
 #include "io/npy_stream.h"
 
 namespace heed { inline namespace v0 {

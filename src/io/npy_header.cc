@@ -1,5 +1,3 @@
-#include "io/npy_header.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 
 #include "core/printable.h"
 #include "heed/core/error.h"
+#include "io/npy_stream.h"
 
 namespace heed { inline namespace v0 { namespace io {
 

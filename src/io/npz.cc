@@ -13,8 +13,7 @@
 #include "core/printable.h"
 #include "heed/core/error.h"
 #include "io/npy_stream.h"
-#include "io/zip_read.h"
-#include "io/zip_write.h"
+#include "io/zip.h"
 
 namespace heed { inline namespace v0 {
 

@@ -12,7 +12,6 @@
 #include "core/printable.h"
 #include "heed/core/error.h"
 #include "heed/io/safetensors.h"
-#include "io/counted_characters.h"
 #include "io/json.h"
 #include "io/little_endian.h"
 

@@ -8,7 +8,7 @@
 
 #include "heed/core/shape.h"
 #include "io/byte_source.h"
-#include "io/element_type.h"
+#include "io/elements.h"
 
 namespace heed { inline namespace v0 { namespace io {
 

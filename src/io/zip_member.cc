@@ -9,7 +9,7 @@
 #include "core/printable.h"
 #include "heed/core/error.h"
 #include "io/little_endian.h"
-#include "io/zip_read.h"
+#include "io/zip.h"
 
 namespace heed { inline namespace v0 { namespace io::zip {
 

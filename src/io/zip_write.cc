@@ -1,9 +1,8 @@
-#include "io/zip_write.h"
-
 #include <algorithm>
 #include <initializer_list>
 
 #include "io/little_endian.h"
+#include "io/zip.h"
 
 namespace heed { inline namespace v0 { namespace io::zip {
 

@@ -12,7 +12,7 @@
 #include "core/printable.h"
 #include "heed/core/error.h"
 #include "io/byte_source.h"
-#include "io/ggml_types.h"
+#include "io/gguf_header.h"
 #include "io/io_error.h"
 #include "io/mapped_file.h"
 #include "io/safetensors_header.h"

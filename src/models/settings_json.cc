@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "io/parsed_json.h"
+#include "io/json.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

@@ -10,7 +10,7 @@
 #include "heed/core/random.h"
 #include "heed/nn/state_file.h"
 #include "heed/train/translator_scores.h"
-#include "io/parsed_json.h"
+#include "io/json.h"
 #include "train/epoch_log.h"
 #include "train/settings_json.h"
 

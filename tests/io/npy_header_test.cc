@@ -1,6 +1,4 @@
 // The files that read_npy refuses, and its messages.
-#include "io/npy_header.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "heed/core/error.h"
 #include "heed/io/npy.h"
 #include "io/io_test_util.h"
+#include "io/npy_stream.h"
 
 namespace heed { namespace {
 

@@ -1,6 +1,4 @@
 // The archives that read_npz refuses, and its messages: valid archives with one changed field.
-#include "io/zip_read.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "heed/core/error.h"
 #include "heed/io/npz.h"
 #include "io/io_test_util.h"
+#include "io/zip.h"
 
 namespace heed { namespace {
 

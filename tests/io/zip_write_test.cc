@@ -1,5 +1,3 @@
-#include "io/zip_write.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +5,7 @@
 #include <string>
 
 #include "heed/core/error.h"
-#include "io/zip_read.h"
+#include "io/zip.h"
 
 namespace heed { namespace {
 
