@@ -12,8 +12,7 @@
 #include "io/json.h"
 #include "io/text_file.h"
 #include "io/unicode.h"
-#include "text/check_utf8.h"
-#include "text/joined_stream.h"
+#include "text/input_and_streams.h"
 
 namespace heed { inline namespace v0 { namespace tasks {
 

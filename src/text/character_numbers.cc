@@ -5,8 +5,7 @@
 #include "heed/core/error.h"
 #include "heed/text/characters.h"
 #include "io/unicode.h"
-#include "text/check_utf8.h"
-#include "text/joined_stream.h"
+#include "text/input_and_streams.h"
 
 namespace heed { inline namespace v0 { namespace text {
 

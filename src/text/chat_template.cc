@@ -9,7 +9,6 @@
 #include "heed/core/error.h"
 #include "io/unicode.h"
 #include "text/code_points.h"
-#include "text/known_templates.h"
 
 namespace heed { inline namespace v0 { namespace text {
 namespace {

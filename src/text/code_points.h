@@ -1,7 +1,9 @@
-// Characters of valid UTF-8 and their classes, as tokenizers use them.
+// Characters of valid UTF-8 and their classes, as tokenizers use them, and the visible characters
+// of byte-level BPE.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -47,5 +49,11 @@ bool is_punctuation(char32_t value) noexcept;
 
 // Appends the lower case of one character, which may be two characters.
 void append_lower(std::string& text, char32_t value);
+
+// The visible character of a byte, in UTF-8.
+std::string_view visible_byte(unsigned char byte);
+
+// The bytes of a token; nothing if one of its characters stands for no byte.
+std::optional<std::string> bytes_of_visible(std::string_view token);
 
 }}}  // namespace heed::v0::text

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "io/unicode.h"
-#include "text/byte_level.h"
+#include "text/code_points.h"
 #include "text/literal_matcher.h"
 
 namespace heed { inline namespace v0 { namespace text {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/printable.h"
-#include "text/json_parts.h"
+#include "text/formats.h"
 
 namespace heed { inline namespace v0 { namespace text {
 namespace {

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "core/printable.h"
-#include "text/byte_pairs.h"
-#include "text/json_parts.h"
-#include "text/word_piece.h"
+#include "text/formats.h"
+#include "text/token_models.h"
 
 namespace heed { inline namespace v0 { namespace text {
 namespace {

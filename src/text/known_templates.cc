@@ -1,8 +1,8 @@
-#include "text/known_templates.h"
-
 #include <array>
 #include <utility>
 #include <vector>
+
+#include "text/chat_template.h"
 
 namespace heed { inline namespace v0 { namespace text {
 namespace {

@@ -1,15 +1,67 @@
-// Normalisers, which change a text before it is split. Each keeps track of the origin of bytes in
-// the original.
+// A text on its way to tokens, with the origin of each of its bytes in the original, and
+// normalisers, which change it before it is split.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "text/aligned_text.h"
+#include "heed/text/tokenizer.h"
 
 namespace heed { inline namespace v0 { namespace text {
+
+// A text in valid UTF-8.
+class AlignedText {
+ public:
+  AlignedText() = default;
+  // Bytes of the original, where they begin at `begin`.
+  AlignedText(std::string_view bytes, std::size_t begin) : bytes_(bytes), begin_(begin) {}
+
+  std::string_view bytes() const noexcept { return bytes_; }
+  std::size_t size() const noexcept { return bytes_.size(); }
+
+  // The bytes of the original that byte `at` comes from.
+  TextRange origin(std::size_t at) const noexcept {
+    if (!origins_.empty()) return origins_[at];
+    const auto begin = static_cast<std::int64_t>(begin_ + at);
+    return {begin, begin + 1};
+  }
+  // The origin of the bytes begin ≤ i < end, which must be at least one.
+  TextRange origin(std::size_t begin, std::size_t end) const noexcept {
+    return {origin(begin).begin, origin(end - 1).end};
+  }
+
+  AlignedText slice(std::size_t begin, std::size_t end) const;
+
+ private:
+  friend class AlignedWriter;
+
+  std::string bytes_;
+  std::vector<TextRange> origins_;  // one for each byte; empty if the bytes are the original's
+  std::size_t begin_ = 0;
+};
+
+// Writes a new aligned text from another, from beginning to end.
+class AlignedWriter {
+ public:
+  explicit AlignedWriter(const AlignedText& from);
+
+  // Copies the bytes [begin, end) of the text.
+  void copy(std::size_t begin, std::size_t end);
+  // Adds other bytes, all with the same `origin`.
+  void put(std::string_view bytes, TextRange origin);
+  void put(char32_t value, TextRange origin);
+
+  AlignedText take() { return std::move(to_); }
+
+ private:
+  const AlignedText& from_;
+  AlignedText to_;
+};
 
 using Normalizer = std::function<AlignedText(AlignedText)>;
 

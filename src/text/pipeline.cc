@@ -1,12 +1,10 @@
-#include "text/pipeline.h"
-
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "io/unicode.h"
-#include "text/check_utf8.h"
-#include "text/joined_stream.h"
+#include "text/formats.h"
+#include "text/input_and_streams.h"
 
 namespace heed { inline namespace v0 { namespace text {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "text/byte_level.h"
 #include "text/code_points.h"
 
 namespace heed { inline namespace v0 { namespace text {

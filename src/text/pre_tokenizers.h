@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "text/aligned_text.h"
+#include "text/normalizers.h"
 #include "text/split_patterns.h"
 
 namespace heed { inline namespace v0 { namespace text {

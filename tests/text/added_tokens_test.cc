@@ -1,10 +1,10 @@
-#include "text/added_tokens.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "text/framing.h"
 
 namespace heed::text { namespace {
 

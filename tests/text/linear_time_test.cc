@@ -14,7 +14,6 @@
 #include "heed/text/word_tokenizer.h"
 #include "io/json_value.h"
 #include "text/chat_template.h"
-#include "text/known_templates.h"
 #include "text/made_tokenizers.h"
 #include "text/normalizers.h"
 #include "text/split_patterns.h"

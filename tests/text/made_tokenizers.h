@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "heed/text/tokenizer.h"
-#include "text/byte_level.h"
+#include "text/code_points.h"
 #include "text/formats.h"
 
 namespace heed::testing_support {

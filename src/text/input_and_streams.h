@@ -1,16 +1,31 @@
-// Streams of tokenizers whose text is the concatenation of the texts of their tokens.
+// What all tokenizers share: the check of their input, and streams whose text is the concatenation
+// of the texts of their tokens.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "heed/core/error.h"
 #include "heed/text/tokenizer.h"
+#include "io/unicode.h"
 
 namespace heed { inline namespace v0 { namespace text {
+
+// Throws InvalidArgument, naming `function`, if the text is not valid UTF-8.
+inline void check_utf8(const char* function, std::string_view text) {
+  if (const auto offset = unicode::find_invalid(text)) {
+    throw InvalidArgument(fmt::format("{}: the text is not valid UTF-8 at byte {}, 0x{:02X}",
+                                      function, *offset,
+                                      static_cast<unsigned char>(text[*offset])));
+  }
+}
 
 class JoinedStream final : public DecodeStream {
  public:
