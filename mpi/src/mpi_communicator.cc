@@ -5,8 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "distributed/checks.h"
-#include "distributed/pieces.h"
+#include "distributed/messages.h"
 #include "heed/mpi.h"
 #include "mpi_call.h"
 #include "mpi_transfer.h"

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "call.h"
-#include "distributed/checks.h"
-#include "distributed/pieces.h"
+#include "distributed/messages.h"
 
 namespace heed::python {
 

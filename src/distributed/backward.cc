@@ -1,5 +1,3 @@
-#include "distributed/backward.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -11,11 +9,8 @@
 #include "attention/keys/segment_keys.h"
 #include "attention/request/gradient_tensors.h"
 #include "distributed/agreement.h"
-#include "distributed/by_heads.h"
-#include "distributed/gathered_keys.h"
 #include "distributed/gradient_return.h"
-#include "distributed/own_gradients.h"
-#include "distributed/own_part.h"
+#include "distributed/passes.h"
 #include "distributed/segment_exchange.h"
 
 namespace heed { inline namespace v0 { namespace distributed {

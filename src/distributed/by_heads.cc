@@ -1,5 +1,3 @@
-#include "distributed/by_heads.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,7 +5,7 @@
 #include "attention/request/gradient_tensors.h"
 #include "distributed/agreement.h"
 #include "distributed/head_tensor.h"
-#include "distributed/own_gradients.h"
+#include "distributed/passes.h"
 
 namespace heed { inline namespace v0 { namespace distributed {
 

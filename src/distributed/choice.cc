@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "distributed/token_bytes.h"
 #include "heed/core/error.h"
 #include "heed/core/shape.h"
 

@@ -1,5 +1,3 @@
-#include "distributed/forward.h"
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -10,9 +8,7 @@
 #include "attention/keys/segment_keys.h"
 #include "attention/request/call.h"
 #include "distributed/agreement.h"
-#include "distributed/by_heads.h"
-#include "distributed/gathered_keys.h"
-#include "distributed/own_part.h"
+#include "distributed/passes.h"
 #include "distributed/segment_exchange.h"
 
 namespace heed { inline namespace v0 { namespace distributed {

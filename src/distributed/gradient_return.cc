@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "distributed/tags.h"
+#include "distributed/messages.h"
 
 namespace heed { inline namespace v0 { namespace distributed {
 

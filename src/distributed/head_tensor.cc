@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "distributed/tags.h"
+#include "distributed/messages.h"
 #include "heed/core/parallel.h"
 #include "heed/core/shape.h"
 

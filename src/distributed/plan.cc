@@ -14,9 +14,7 @@
 
 #include "attention/request/request.h"
 #include "distributed/choice.h"
-#include "distributed/own_scores.h"
-#include "distributed/segment_work.h"
-#include "distributed/token_bytes.h"
+#include "distributed/shared_problem.h"
 
 namespace heed { inline namespace v0 { namespace distributed {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "distributed/tags.h"
+#include "distributed/messages.h"
 #include "heed/core/parallel.h"
 #include "heed/distributed/communicator.h"
 

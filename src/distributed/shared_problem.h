@@ -1,11 +1,13 @@
-// One rank's view of attention whose tokens are divided among ranks.
+// One rank's view of attention whose tokens are divided among ranks, and the work for each segment.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "attention/plan/plan.h"
 #include "attention/request/call.h"
-#include "distributed/readers.h"
+#include "attention/request/request.h"
+#include "distributed/choice.h"
 #include "heed/core/cancellation.h"
 #include "heed/distributed/attention.h"
 #include "heed/distributed/communicator.h"
@@ -53,5 +55,11 @@ SharedProblem<Computed<Q>> share_problem(const char* function, const Ranks& rank
 template <class Real>
 PreparedPass<Real> prepare_for(const SharedProblem<Real>& problem, Pass pass,
                                std::int64_t num_keys);
+
+// Returns, for each segment of keys, the number of pairs of a query in the request's part and a
+// key, over all heads and batch entries. A tile counts in full if some of the adjacent queries may
+// see one of its keys. 0 means that no key of the segment is read.
+template <class Real>
+std::vector<double> pairs_by_segment(const Request<Real>& request);
 
 }}}  // namespace heed::v0::distributed

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "distributed/checks.h"
 #include "distributed/exchange.h"
+#include "distributed/messages.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/parallel.h"
 #include "heed/core/random.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "distributed/agreement.h"
-#include "distributed/tags.h"
+#include "distributed/messages.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 { namespace nn {
