@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "nn/search_steps.h"
-#include "nn/target_writer.h"
 
 namespace heed { inline namespace v0 { namespace nn {
 

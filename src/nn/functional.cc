@@ -7,8 +7,7 @@
 
 #include "core/split_heads.h"
 #include "heed/attention/reference.h"
-#include "nn/ops/embedding.h"
-#include "nn/ops/linear.h"
+#include "nn/ops/on_tensors.h"
 
 namespace heed { inline namespace v0 {
 

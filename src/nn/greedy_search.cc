@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "nn/search_steps.h"
-#include "nn/target_writer.h"
 
 namespace heed { inline namespace v0 { namespace nn {
 

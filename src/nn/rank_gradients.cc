@@ -10,6 +10,7 @@
 #include "distributed/agreement.h"
 #include "distributed/messages.h"
 #include "heed/core/error.h"
+#include "heed/nn/rank_mean.h"
 
 namespace heed { inline namespace v0 { namespace nn {
 
@@ -138,5 +139,18 @@ template SharedBatch share_batch(Communicator&, const std::vector<Variable<doubl
                                  const BatchPart&);
 template class RankGradients<float>;
 template class RankGradients<double>;
+
+template <class T>
+BatchMean mean_over_ranks(Communicator& ranks, const std::vector<Variable<T>>& parameters,
+                          const BatchPart& part) {
+  SharedBatch batch = share_batch(ranks, parameters, part);
+  if (ranks.size() > 1) RankGradients<T>(ranks, parameters, std::move(batch.shares)).finish();
+  return batch.mean;
+}
+
+template BatchMean mean_over_ranks(Communicator&, const std::vector<Variable<float>>&,
+                                   const BatchPart&);
+template BatchMean mean_over_ranks(Communicator&, const std::vector<Variable<double>>&,
+                                   const BatchPart&);
 
 }}}  // namespace heed::v0::nn

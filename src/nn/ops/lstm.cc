@@ -7,8 +7,8 @@
 #include "heed/nn/tape.h"
 #include "nn/blas.h"
 #include "nn/divided_tokens.h"
-#include "nn/ops/linear.h"
 #include "nn/ops/lstm_scan.h"
+#include "nn/ops/on_tensors.h"
 #include "nn/ops/shapes.h"
 
 namespace heed { inline namespace v0 { namespace nn {
