@@ -1,6 +1,4 @@
 // Arbitrary bytes are an index whose files are in its folder, or give a FormatError.
-#include "models/checkpoint_index.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +6,7 @@
 #include <string_view>
 
 #include "heed/core/error.h"
+#include "models/model_files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

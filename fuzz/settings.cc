@@ -1,5 +1,7 @@
 // Settings of a training run from arbitrary bytes: they are refused with a message, or are in range
 // and do not change when written as JSON and read again.
+#include "models/settings.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include <string>
 
 #include "heed/train/translation_settings.h"
-#include "models/settings_json.h"
 #include "train/settings_json.h"
 
 namespace {

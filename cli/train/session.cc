@@ -6,7 +6,7 @@
 #include "heed/core/error.h"
 #include "heed/core/parallel.h"
 #include "heed/io/safetensors.h"
-#include "models/settings_json.h"
+#include "models/settings.h"
 #include "output_files.h"
 #include "ranks.h"
 #include "train/interrupt.h"

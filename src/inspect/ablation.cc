@@ -10,7 +10,7 @@
 #include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "inspect/model_texts.h"
-#include "models/losses.h"
+#include "models/graph.h"
 
 namespace heed { inline namespace v0 { namespace inspect {
 

@@ -17,7 +17,7 @@
 #include "heed/tasks/shipped_text.h"
 #include "heed/train/text_loss.h"
 #include "heed/train/translator.h"
-#include "models/settings_json.h"
+#include "models/settings.h"
 
 namespace heed { inline namespace v0 { namespace inspect {
 

@@ -9,7 +9,7 @@
 #include "heed/attention/relative_position.h"
 #include "heed/attention/rotary.h"
 #include "heed/core/error.h"
-#include "models/setting_names.h"
+#include "models/settings.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

@@ -17,10 +17,8 @@
 #include "io/mapped_file.h"
 #include "io/safetensors_header.h"
 #include "io/text_file.h"
-#include "models/checkpoint_index.h"
-#include "models/decode.h"
-#include "models/model_path.h"
-#include "models/weight_format.h"
+#include "models/kernels/weight_kernels.h"
+#include "models/model_files.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

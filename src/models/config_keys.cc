@@ -1,4 +1,4 @@
-#include "models/config_keys.h"
+#include "models/config_reading.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

@@ -10,12 +10,7 @@
 #include <vector>
 
 #include "heed/models/config.h"
-#include "models/config_checks.h"
-#include "models/config_fields.h"
-#include "models/config_keys.h"
-#include "models/folder_pooling.h"
-#include "models/folder_rotary.h"
-#include "models/json_document.h"
+#include "models/config_reading.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

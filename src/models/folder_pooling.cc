@@ -1,5 +1,3 @@
-#include "models/folder_pooling.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +9,7 @@
 #include <vector>
 
 #include "heed/core/error.h"
-#include "models/config_fields.h"
-#include "models/json_document.h"
+#include "models/config_reading.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

@@ -1,11 +1,11 @@
-#include "models/folder_rotary.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "models/config_reading.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

@@ -2,22 +2,53 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "heed/core/error.h"
 #include "heed/models/model.h"
-#include "models/folder_pooling.h"
-#include "models/model_path.h"
-#include "models/no_tokenizer.h"
-#include "models/parts.h"
-#include "models/weight_names.h"
+#include "heed/text/tokenizer.h"
+#include "models/config_reading.h"
+#include "models/graph.h"
+#include "models/model_files.h"
 #include "models/weight_reader.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
 namespace {
+
+class NoTokenizer final : public text::Tokenizer {
+ public:
+  explicit NoTokenizer(std::string folder) : folder_(std::move(folder)) {}
+
+  std::int64_t vocab_size() const override { return 0; }
+  text::Encoding encode(std::string_view, const text::EncodeOptions&) const override {
+    throw InvalidArgument(fmt::format(
+        "encode: {} has neither tokenizer.json nor vocab.txt, so its model takes ids, not texts. "
+        "In "
+        "Python AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) makes tokenizer.json "
+        "of tokenizer.model, or of vocab.json and merges.txt",
+        folder_));
+  }
+  std::string decode(std::span<const std::int64_t>, const text::DecodeOptions&) const override {
+    return "";
+  }
+  std::string token(std::int64_t id) const override { return fmt::format("{}", id); }
+  std::string label(std::int64_t id) const override { return token(id); }
+  std::optional<std::int64_t> id(std::string_view) const override { return std::nullopt; }
+  bool is_special(std::int64_t) const override { return false; }
+
+ private:
+  std::string folder_;
+};
+
+// Encoding throws InvalidArgument, which names the folder and says what to do. The label of an id
+// is its number, and it decodes to nothing.
+std::unique_ptr<const text::Tokenizer> no_tokenizer(std::string folder) {
+  return std::make_unique<NoTokenizer>(std::move(folder));
+}
 
 // Rows begin ≤ i < end of a projection.
 Projection sliced(const Projection& whole, std::int64_t begin, std::int64_t end) {

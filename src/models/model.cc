@@ -4,18 +4,54 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "heed/attention/statistics.h"
+#include "heed/core/cancellation.h"
 #include "heed/core/error.h"
-#include "models/finite.h"
+#include "heed/core/tensor.h"
 #include "models/graph.h"
-#include "models/parts.h"
+#include "nn/ops/vector_loops.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
 namespace {
+
+std::span<const float>::iterator first_that_is_no_number(std::span<const float> numbers) {
+  return std::find_if_not(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+}
+
+void refuse_weights(const Model::Parts& parts) {
+  for (const std::string& name : parts.tensors) {
+    const Tensor<float> weights = to_float(parts.checkpoint->tensor(name));
+    const std::span<const float> elements = weights.elements();
+    const auto found = first_that_is_no_number(elements);
+    if (found == elements.end()) continue;
+    throw FormatError(
+        parts.checkpoint->name(), 0,
+        fmt::format("tensor {} of shape {} holds {} as element {}, expected finite "
+                    "numbers; the file is damaged, or training went wrong",
+                    name, to_string(weights.shape()), *found, found - elements.begin()));
+  }
+}
+
+// If a result has an element that is infinite or NaN, throws FormatError naming the first tensor
+// with such an element, or InvalidArgument if all weights are finite. Weights are checked only in
+// this case.
+void check_finite(const char* function, const Model::Parts& parts, FloatView result) {
+  const std::span<const float> numbers(result.data(),
+                                       static_cast<std::size_t>(result.num_elements()));
+  if (first_that_is_no_number(numbers) == numbers.end()) return;
+  refuse_weights(parts);
+  throw InvalidArgument(
+      fmt::format("{}: the result holds infinite numbers or NaN though all weights are finite: of "
+                  "these ids the "
+                  "model computes numbers beyond float32",
+                  function));
+}
 
 // Calls use(matrix) for every matrix that has its own weights.
 template <class Use>
@@ -177,6 +213,49 @@ Tensor<float> Model::logits(FloatView hidden) const {
   parts_->head.apply(hidden, logits);
   check_finite("Model::logits", *parts_, logits);
   return logits;
+}
+
+namespace {
+
+// Rows of logits computed at once; each has one number per token of the vocabulary.
+constexpr std::int64_t kRowsAtOnce = 64;
+
+// −ln p of a token, from one row of logits, which is overwritten.
+double loss_of(float* logits, std::int64_t size, std::int64_t token) {
+  const nn::VectorLoops<float>& loops = nn::vector_loops<float>();
+  const float largest = loops.largest(logits, size);
+  const float chosen = logits[token];
+  const double sum = loops.exp_and_sum(logits, largest, size, logits);
+  return std::log(sum) + static_cast<double>(largest) - static_cast<double>(chosen);
+}
+
+}  // namespace
+
+double sum_of_losses(const Model& model, FloatView hidden, std::span<const std::int64_t> ids,
+                     std::int64_t first) {
+  const auto size = static_cast<std::int64_t>(ids.size());
+  double total = 0;
+  for (std::int64_t begin = first; begin < size; begin += kRowsAtOnce) {
+    check_cancelled();
+    const std::int64_t end = std::min(begin + kRowsAtOnce, size);
+    Tensor<float> logits = model.logits(hidden.slice(0, begin - 1, end - 1));
+    const std::int64_t vocabulary = logits.extent(1);
+    for (std::int64_t t = begin; t < end; ++t) {
+      total += loss_of(logits.data() + (t - begin) * vocabulary, vocabulary,
+                       ids[static_cast<std::size_t>(t)]);
+    }
+  }
+  return total;
+}
+
+double mean_loss(const Model& model, std::span<const std::int64_t> ids,
+                 const ForwardOptions& options) {
+  if (ids.size() < 2) {
+    throw InvalidArgument(
+        fmt::format("mean_loss: ids has {} tokens, expected at least 2", ids.size()));
+  }
+  const Tensor<float> hidden = model.forward(Inputs::of({ids.begin(), ids.end()}), options);
+  return sum_of_losses(model, hidden, ids, 1) / static_cast<double>(ids.size() - 1);
 }
 
 }}}  // namespace heed::v0::models

@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "heed/core/error.h"
 #include "heed/core/random.h"
+#include "heed/io/safetensors.h"
+#include "heed/models/character_model.h"
+#include "heed/nn/state_file.h"
+#include "models/settings.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
@@ -129,6 +135,36 @@ std::string likeliest_text(CausalTransformer& model, const text::Tokenizer& toke
                            std::string_view prompt, const TextBeam& search) {
   const std::vector<std::int32_t> ids = short_ids(tokenizer, prompt);
   return text_behind(tokenizer, ids, likeliest_text(model, ids, search));
+}
+
+CharacterModel load_character_model(std::filesystem::path path, SettingNames names) {
+  if (std::filesystem::is_directory(path)) path /= "model.safetensors";
+  Safetensors file = read_safetensors(path);
+  const nlohmann::json settings = parse_settings(file.metadata["settings"], "lm", path);
+  CharacterModel saved{causal_config(settings, path, names),
+                       text::Characters(text_setting(settings, "characters", path)), nullptr};
+  if (saved.characters.size() != saved.config.vocab_size) {
+    throw std::runtime_error(fmt::format("'{}' has {} characters for a vocabulary of {}",
+                                         path.string(), saved.characters.size(),
+                                         saved.config.vocab_size));
+  }
+  saved.model = std::make_unique<CausalTransformer>(saved.config);
+  nn::load(path, *saved.model);
+  return saved;
+}
+
+std::string continue_text(const CharacterModel& model, std::string_view prompt,
+                          const TextSampling& sampling) {
+  TextSampling within = sampling;
+  within.context = model.config.context;
+  return continue_text(*model.model, model.characters, prompt, within);
+}
+
+std::string likeliest_text(const CharacterModel& model, std::string_view prompt,
+                           const TextBeam& search) {
+  TextBeam within = search;
+  within.context = model.config.context;
+  return likeliest_text(*model.model, model.characters, prompt, within);
 }
 
 }}}  // namespace heed::v0::models

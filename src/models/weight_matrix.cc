@@ -9,7 +9,6 @@
 
 #include "core/printable.h"
 #include "heed/core/error.h"
-#include "models/weight_groups.h"
 #include "models/weight_product.h"
 
 namespace heed { inline namespace v0 { namespace models {

@@ -1,4 +1,4 @@
-#include "models/weight_names.h"
+#include "models/weight_reader.h"
 
 namespace heed { inline namespace v0 { namespace models {
 

@@ -1,17 +1,50 @@
-// Reads weights from a checkpoint by role, and knows which were not read.
+// Reads weights from a checkpoint by role, under the names that they have there, and knows which
+// were not read.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "heed/models/checkpoint.h"
 #include "heed/models/config.h"
-#include "models/parts.h"
-#include "models/weight_names.h"
+#include "models/graph.h"
 
 namespace heed { inline namespace v0 { namespace models {
+
+// A tensor on which no result depends although files have it. The name is the part after the
+// prefix. It may begin or end with '*', which matches anything.
+struct HarmlessTensor {
+  std::string_view name;
+  std::string_view reason;
+};
+
+// The names of weights without ".weight" and ".bias". Names of a layer's weights follow layer(i);
+// empty if the family has no such part.
+struct WeightNames {
+  // An optional prefix of each name: models saved with a head have the name of their base there.
+  std::string_view prefix;
+  std::string_view tokens;
+  std::string_view positions;
+  std::string_view token_types;
+  std::string_view embedding_norm;
+  std::string_view final_norm;
+  std::string_view head;  // without the prefix
+  std::string_view layer;
+  std::string_view attention_norm;
+  std::string_view query, key, value;
+  std::string_view fused;  // the rows of query, key and value, concatenated
+  std::string_view out;
+  std::string_view mlp_norm;
+  std::string_view gate, up, down;
+  bool is_transposed = false;  // true if matrices of layers are stored as [columns, rows]
+  std::span<const HarmlessTensor> harmless = {};
+};
+
+const WeightNames& names_in_folder(Family family);
+const WeightNames& names_in_gguf(Family family);
 
 // Finds weights by name, checks their shapes and records what was read. Its functions throw
 // FormatError naming a tensor that is missing or has another shape.

@@ -11,8 +11,7 @@
 #include "heed/core/random.h"
 #include "heed/io/safetensors.h"
 #include "io/text_file.h"
-#include "models/setting_names.h"
-#include "models/settings_json.h"
+#include "models/settings.h"
 #include "train/settings_json.h"
 
 namespace heed { inline namespace v0 { namespace train {

@@ -8,7 +8,7 @@
 #include "heed/train/training_settings.h"
 #include "heed/train/translation_settings.h"
 #include "heed/train/translator_training.h"
-#include "models/settings_json.h"
+#include "models/settings.h"
 
 namespace heed { inline namespace v0 { namespace train {
 

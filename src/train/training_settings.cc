@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "heed/core/error.h"
-#include "models/setting_names.h"
+#include "models/settings.h"
 
 namespace heed { inline namespace v0 { namespace train {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "heed/core/error.h"
-#include "models/setting_names.h"
+#include "models/settings.h"
 
 namespace heed { inline namespace v0 { namespace train {
 

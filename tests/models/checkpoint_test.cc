@@ -12,7 +12,7 @@
 #include "heed/core/error.h"
 #include "heed/io/safetensors.h"
 #include "io/io_test_util.h"
-#include "models/checkpoint_index.h"
+#include "models/model_files.h"
 #include "support/gguf_builder.h"
 #include "support/tensors.h"
 

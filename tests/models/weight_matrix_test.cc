@@ -18,8 +18,6 @@
 #include "heed/core/parallel.h"
 #include "io/io_test_util.h"
 #include "models/kernels/weight_kernels.h"
-#include "models/weight_format.h"
-#include "models/weight_groups.h"
 #include "models/weight_product.h"
 #include "support/gguf_builder.h"
 #include "support/tensors.h"

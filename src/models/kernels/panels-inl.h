@@ -11,8 +11,7 @@
 
 #include "models/kernels/stored-inl.h"
 #include "models/kernels/weight_kernels.h"
-#include "models/weight_format.h"
-#include "models/weight_groups.h"
+#include "models/weight_product.h"
 #include "simd/register_block-inl.h"
 #include "simd/transpose-inl.h"
 

@@ -13,7 +13,7 @@
 
 #include "heed/core/data_type.h"
 #include "hwy/highway.h"
-#include "models/weight_format.h"
+#include "models/kernels/weight_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {

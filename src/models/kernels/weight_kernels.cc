@@ -9,7 +9,6 @@
 
 #include "attention/kernels/target.h"
 #include "hwy/highway.h"
-#include "models/decode.h"
 #include "models/kernels/weight_kernels.h"
 #include "simd/compiled.h"
 

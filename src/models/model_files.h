@@ -1,6 +1,7 @@
-// model.safetensors.index.json: the map from tensors to the files of a folder.
+// The files of a model: where they are expected, and the map from tensors to the files of a folder.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -8,6 +9,13 @@
 #include "heed/core/config.h"
 
 namespace heed { inline namespace v0 { namespace models {
+
+// Throws IoError if the file cannot be read.
+bool is_gguf(const std::filesystem::path& path);
+
+// Accepts everything that load() opens: a GGUF file, or a folder with config.json and weights as
+// safetensors. Otherwise throws IoError, which says what the path holds and what to do.
+void check_model_path(const std::filesystem::path& path);
 
 // Returns the file of each tensor, a plain file name, from the member "weight_map" of the text.
 // Throws FormatError, naming `file`, if the member is missing or no object of strings, names a

@@ -1,16 +1,33 @@
-// A configuration in which every member must be accounted for.
+// What reads a model's configuration: JSON in which every member must be accounted for, the parts
+// of a folder's configuration that have files of their own, and the checks of any kind of file.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "heed/models/config.h"
 #include "io/json_value.h"
+#include "io/text_file.h"
 
 namespace heed { inline namespace v0 { namespace models {
+
+// Owns the text and the tree that its parts refer to.
+class JsonDocument {
+ public:
+  // Throws FormatError if the file is not JSON, IoError if it cannot be read.
+  explicit JsonDocument(const std::filesystem::path& path)
+      : file_(path.string()), value_(io::parse_json(io::read_text_file(path), file_)) {}
+  io::JsonPart root() const { return {file_, value_}; }
+
+ private:
+  std::string file_;
+  io::JsonValue value_;
+};
 
 // An object of a JSON file, and a record of the members that were read. Except for has(), a member
 // that is null counts as missing. All functions throw FormatError naming the file and the member.
@@ -54,5 +71,30 @@ class ConfigFields {
   io::JsonPart object_;
   std::set<std::string, std::less<>> known_;
 };
+
+// Members of config.json, for any family and for one.
+std::span<const std::string_view> keys_without_effect();
+std::span<const std::string_view> keys_without_effect(Family family);
+
+// Members of generation_config.json, and of config.json of earlier versions of transformers, that
+// control sampling. Callers of generate() set that themselves.
+std::span<const std::string_view> keys_of_generation();
+
+// Reads them as transformers 5 does: rope_parameters holds all settings; earlier files have
+// rope_theta and rope_scaling instead.
+// @param config must hold head_dim and max_positions
+RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config);
+
+// The folder of the transformer: a subfolder if modules.json names one, otherwise `folder`.
+std::filesystem::path transformer_folder(const std::filesystem::path& folder);
+
+// Returns the mean if there is no modules.json.
+// @param hidden_size of the transformer
+// @throws FormatError naming a module or a member that requests something heed lacks.
+Pooling read_pooling(const std::filesystem::path& folder, std::int64_t hidden_size);
+
+// Throws FormatError, naming `file`, if a size is not positive or out of range, heads do not
+// divide, or a setting of the family is missing.
+void check_config(const ModelConfig& config, const std::string& file);
 
 }}}  // namespace heed::v0::models
