@@ -10,7 +10,7 @@
 #include <string>
 
 #include "heed/train/translation_settings.h"
-#include "train/settings_json.h"
+#include "train/run_settings.h"
 
 namespace {
 

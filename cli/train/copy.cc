@@ -11,8 +11,8 @@
 #include "heed/tasks/copy_task.h"
 #include "heed/train/token_loss.h"
 #include "ranks.h"
+#include "train/run_settings.h"
 #include "train/session.h"
-#include "train/settings_json.h"
 #include "train/train_verbs.h"
 #include "verbs.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "train/settings_json.h"
+#include "train/run_settings.h"
 #include "translation/scores.h"
 
 namespace heed::cli {

@@ -12,7 +12,7 @@
 #include "heed/io/safetensors.h"
 #include "io/text_file.h"
 #include "models/settings.h"
-#include "train/settings_json.h"
+#include "train/run_settings.h"
 
 namespace heed { inline namespace v0 { namespace train {
 

@@ -13,11 +13,12 @@
 #include <vector>
 
 #include "heed/core/random.h"
+#include "heed/nn/special_tokens.h"
 #include "heed/nn/state_file.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "io/text_file.h"
-#include "train/settings_json.h"
+#include "train/run_settings.h"
 
 namespace heed { inline namespace v0 { namespace train {
 
@@ -208,6 +209,28 @@ Translator read_description(const fs::path& folder, SettingNames names) {
 Translator load_translator(const fs::path& folder, SettingNames names) {
   Translator result = read_description(folder, names);
   nn::load(folder / "model.safetensors", *result.model);
+  return result;
+}
+
+Translation translate(Translator& translator, const std::string& sentence, std::int64_t beam) {
+  Translation result;
+  const text::Tokenizer& source = translator.source;
+  const text::Tokenizer& target = translator.target;
+  text::Encoding encoding = source.encode(sentence);
+  if (encoding.ids.empty()) return result;
+  for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
+    const auto [begin, end] = encoding.ranges[i];
+    result.source.push_back(
+        sentence.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+    if (encoding.ids[i] == kUnknownId) result.unknown.push_back(result.source.back());
+  }
+  const Tensor<std::int64_t> src({static_cast<std::int64_t>(encoding.ids.size())}, encoding.ids);
+  result.hypothesis =
+      std::move(nn::beam_search(*translator.model, src,
+                                {.beam = beam, .max_len = translator.settings.model.max_len})
+                    .front());
+  result.target = target.tokens(result.hypothesis.tokens);
+  result.text = target.decode(result.hypothesis.tokens);
   return result;
 }
 

@@ -3,22 +3,72 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <tuple>
+#include <vector>
 
+#include "heed/core/config.h"
 #include "heed/core/random.h"
 #include "heed/nn/state_file.h"
 #include "heed/train/translator_scores.h"
 #include "io/json.h"
-#include "train/epoch_log.h"
-#include "train/settings_json.h"
+#include "io/io_error.h"
+#include "train/run_settings.h"
 
 namespace heed { inline namespace v0 { namespace train {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+// The log of epochs: one JSON object per line.
+class EpochLog {
+ public:
+  // An empty path writes nothing. An existing log is replaced.
+  explicit EpochLog(const std::filesystem::path& path);
+  // Keeps only the lines of the first `epochs` epochs: a killed run may have written later lines,
+  // which its resumption writes again.
+  void keep(std::size_t epochs);
+  // Throws IoError if the file cannot be written.
+  void write(const nlohmann::json& line);
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::string> old_lines_;
+  std::ofstream stream_;
+};
+
+EpochLog::EpochLog(const fs::path& path) : path_(path) {
+  if (path.empty()) return;
+  if (fs::is_regular_file(path)) {
+    std::ifstream old(path);
+    for (std::string line; std::getline(old, line);) old_lines_.push_back(line);
+  }
+  keep(0);
+}
+
+void EpochLog::keep(std::size_t epochs) {
+  if (path_.empty()) return;
+  stream_ = std::ofstream(path_, std::ios::binary | std::ios::trunc);
+  for (std::size_t i = 0; i < std::min(epochs, old_lines_.size()); ++i) {
+    stream_ << old_lines_[i] << '\n';
+  }
+  stream_.flush();
+  if (!stream_) io::throw_io_error("write", path_, errno);
+}
+
+void EpochLog::write(const nlohmann::json& line) {
+  if (path_.empty()) return;
+  stream_ << line.dump() << std::endl;
+  if (!stream_) io::throw_io_error("write", path_, errno);
+}
 
 using Clock = std::chrono::steady_clock;
 

@@ -1,13 +1,57 @@
-#include "heed/tasks/recall_task.h"
+// Tasks whose batches are drawn: copying, and recall of values by keys.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "heed/core/error.h"
 #include "heed/nn/ops.h"
-#include "tasks/check_setting.h"
+#include "heed/tasks/copy_task.h"
+#include "heed/tasks/recall_task.h"
 
 namespace heed { inline namespace v0 { namespace tasks {
+
+namespace {
+
+// Throws InvalidArgument unless task.`name` is at least `least` and, if there is a bound, at most
+// `most`.
+void check_setting(const char* function, const char* name, std::int64_t found, std::int64_t least,
+                   std::int64_t most = INT64_MAX) {
+  if (found >= least && found <= most) return;
+  throw InvalidArgument(most == INT64_MAX ? fmt::format("{}: task.{} is {}, expected at least {}",
+                                                        function, name, found, least)
+                                          : fmt::format("{}: task.{} is {}, expected {} to {}",
+                                                        function, name, found, least, most));
+}
+
+void check(const CopyTask& task) {
+  check_setting("draw_batch", "length", task.length, 1);
+  check_setting("draw_batch", "symbols", task.symbols, 1);
+  check_setting("draw_batch", "lead", task.lead, 0);
+  check_setting("draw_batch", "gap", task.gap, 0);
+}
+
+}  // namespace
+
+TokenBatch draw_batch(const CopyTask& task, std::int64_t batch, TorchGenerator& random) {
+  check(task);
+  const Tensor<std::int64_t> symbols = random.randint(0, task.symbols, {batch, task.length});
+  const Shape shape{batch, task.sequence_length()};
+  TokenBatch result{Tensor<std::int64_t>(shape), Tensor<std::int64_t>(shape)};
+  std::fill_n(result.inputs.data(), result.inputs.num_elements(), task.blank());
+  std::fill_n(result.targets.data(), result.targets.num_elements(), nn::kIgnoreIndex);
+  for (std::int64_t row = 0; row < batch; ++row) {
+    const auto* const drawn = symbols.view().select(0, row).data();
+    std::int64_t* const input = result.inputs.view().select(0, row).data();
+    std::copy_n(drawn, task.length, input + task.lead);
+    input[task.question()] = task.separator();
+    std::copy_n(drawn, task.length - 1, input + task.question() + 1);
+    std::int64_t* const target = result.targets.view().select(0, row).data();
+    std::copy_n(drawn, task.length, target + task.question());
+  }
+  return result;
+}
 
 namespace {
 
