@@ -14,9 +14,8 @@
 #include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "heed/viz/explorer.h"
-#include "viz/explorer/base64.h"
-#include "viz/explorer/layer_json.h"
-#include "viz/explorer/sources.h"
+#include "viz/explorer/model_layers.h"
+#include "viz/explorer/page.h"
 
 namespace heed { namespace {
 

@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/core/error.h"
-#include "viz/explorer/base64.h"
-#include "viz/explorer/sources.h"
+#include "viz/explorer/page.h"
 
 namespace heed { namespace {
 

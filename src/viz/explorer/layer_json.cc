@@ -1,5 +1,3 @@
-#include "viz/explorer/layer_json.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,8 @@
 
 #include "heed/attention/statistics.h"
 #include "heed/core/data_type.h"
-#include "viz/explorer/model_check.h"
-#include "viz/explorer/page_json.h"
+#include "viz/explorer/model_layers.h"
+#include "viz/explorer/page.h"
 
 namespace heed { inline namespace v0 { namespace explorer {
 

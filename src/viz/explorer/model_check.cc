@@ -1,11 +1,10 @@
-#include "viz/explorer/model_check.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 #include <string>
 
 #include "heed/core/error.h"
+#include "viz/explorer/model_layers.h"
 
 namespace heed { inline namespace v0 { namespace explorer {
 

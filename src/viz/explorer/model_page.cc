@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "heed/viz/explorer.h"
-#include "viz/explorer/layer_json.h"
-#include "viz/explorer/model_check.h"
+#include "viz/explorer/model_layers.h"
 #include "viz/explorer/page.h"
-#include "viz/explorer/page_json.h"
 
 namespace heed { inline namespace v0 {
 

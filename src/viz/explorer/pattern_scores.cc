@@ -4,7 +4,7 @@
 
 #include "heed/attention/diagnostics.h"
 #include "heed/viz/explorer.h"
-#include "viz/explorer/model_check.h"
+#include "viz/explorer/model_layers.h"
 
 namespace heed { inline namespace v0 {
 

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "heed/core/error.h"
-#include "viz/figure/axis.h"
-#include "viz/figure/color_scale.h"
 #include "viz/figure/matrix_panel.h"
+#include "viz/figure/scales.h"
 
 namespace heed { inline namespace v0 {
 namespace {

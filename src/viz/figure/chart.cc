@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "heed/core/error.h"
-#include "viz/figure/axis.h"
 #include "viz/figure/matrix_panel.h"
+#include "viz/figure/scales.h"
 
 namespace heed { inline namespace v0 {
 namespace {

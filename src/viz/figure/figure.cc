@@ -12,7 +12,6 @@
 #include "io/atomic_file.h"
 #include "viz/figure/canvas.h"
 #include "viz/figure/layout.h"
-#include "viz/figure/painter.h"
 #include "viz/figure/svg.h"
 
 namespace heed { inline namespace v0 {

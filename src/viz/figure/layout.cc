@@ -5,7 +5,7 @@
 #include <numbers>
 #include <optional>
 
-#include "viz/figure/axis.h"
+#include "viz/figure/scales.h"
 
 namespace heed { inline namespace v0 { namespace figure {
 namespace {

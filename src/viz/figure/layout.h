@@ -1,4 +1,5 @@
-// The layout of a figure. Plots are at whole units, so that matrix cells align with pixels.
+// The layout of a figure, and its painting. Plots are at whole units, so that matrix cells align
+// with pixels.
 #pragma once
 
 #include <cstddef>
@@ -67,5 +68,7 @@ inline TextStyle end_name_style() { return {.size = kLegendSize, .max_width = kM
 TextStyle panel_title_style(const Panel& panel);
 
 FigurePlan plan_figure(const Figure& figure, const Fonts& fonts);
+
+void paint(const Figure& figure, const FigurePlan& plan, const Fonts& fonts, Canvas& canvas);
 
 }}}  // namespace heed::v0::figure

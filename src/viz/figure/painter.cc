@@ -1,5 +1,3 @@
-#include "viz/figure/painter.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,8 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "viz/figure/axis.h"
+#include "viz/figure/layout.h"
 #include "viz/figure/palette.h"
+#include "viz/figure/scales.h"
 
 namespace heed { inline namespace v0 { namespace figure {
 namespace {

@@ -1,8 +1,11 @@
-// Post-processing of cairo's SVG: stable names, brevity, and a title.
+// Post-processing of cairo's SVG (stable names, brevity, and a title), and a figure as an HTML
+// element.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "heed/viz/figure.h"
 
 namespace heed { inline namespace v0 { namespace figure {
 
@@ -23,5 +26,13 @@ std::string escaped(std::string_view text);
 
 // Adds `title`, any valid text, to the document for screen readers.
 std::string with_title(std::string svg, std::string_view title);
+
+// The figure for the width of a phone screen: panels below each other, none wider than the screen
+// allows next to its labels. A figure with very many panels is not changed.
+Figure narrowed(const Figure& figure);
+
+// A <picture> with the figure's panels as SVG, for wide and narrow screens, and if `dark` is given
+// for light and dark ones. It omits title and note, which the page writes.
+std::string picture_element(const Figure& figure, const Figure* dark);
 
 }}}  // namespace heed::v0::figure

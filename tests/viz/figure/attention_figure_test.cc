@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "heed/core/error.h"
-#include "viz/figure/color_scale.h"
-#include "viz/figure/pool.h"
+#include "viz/figure/matrix_panel.h"
 #include "viz/figure/sample_figures.h"
+#include "viz/figure/scales.h"
 
 namespace heed { namespace {
 

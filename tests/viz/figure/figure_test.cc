@@ -12,12 +12,11 @@
 
 #include "heed/core/error.h"
 #include "support/places.h"
-#include "viz/explorer/sources.h"
-#include "viz/figure/axis.h"
+#include "viz/explorer/page.h"
 #include "viz/figure/golden_versions.h"
 #include "viz/figure/layout.h"
-#include "viz/figure/page_picture.h"
 #include "viz/figure/sample_figures.h"
+#include "viz/figure/scales.h"
 #include "viz/figure/svg.h"
 #include "viz/figure/text.h"
 

@@ -1,4 +1,4 @@
-// A layer of a model in the format of the page's script.
+// The layers of a model: their checks, and their form for the page's script.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,23 @@
 #include "heed/viz/explorer.h"
 
 namespace heed { inline namespace v0 { namespace explorer {
+
+// The common shape of all layers of a model.
+struct ModelShape {
+  std::int64_t num_layers = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t num_tokens = 0;
+};
+
+// Throws InvalidArgument, naming `function`, if layers do not fit each other or hold numbers that
+// cannot be shown.
+ModelShape check_layers(const char* function, const std::vector<LayerAttention>& layers);
+
+// Checks a whole model in the same way.
+ModelShape check_model(const char* function, const ModelAttention& model);
+
+// The keys that each query of a layer sees, [T, T].
+Tensor<bool> visible_keys(const LayerAttention& layer, std::int64_t num_tokens);
 
 // Vectors as integers: element = scales[row] · numbers[row · width + i], with an error of at most
 // half of scales[row], which is the row's largest magnitude / 32767. Half precision takes as many
