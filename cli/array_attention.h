@@ -1,4 +1,4 @@
-// Attention on arrays from files, as the verb run computes it.
+// Attention on arrays from files, as the verb run computes it, and pictures of its weights.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "heed/attention/mask.h"
 #include "heed/io/any_tensor.h"
+#include "picture_file.h"
 
 namespace heed::cli {
 
@@ -60,5 +61,11 @@ struct ArrayResult {
 // Computes attention: float64 in double, float16 and float32 in float. Missing leading dimensions
 // are 1. Throws InvalidArgument when the types differ or the shapes or options do not fit.
 ArrayResult attend(const ArrayProblem& problem);
+
+// Returns a figure of every head of batch entry 0 with masked keys hatched, the explorer with these
+// heads, and all weights as JSON. `problem` and `result` must outlive the picture, and the result
+// must have weights.
+Picture picture_of(const ArrayProblem& problem, const ArrayResult& result,
+                   const PictureArguments& arguments);
 
 }  // namespace heed::cli

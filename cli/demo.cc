@@ -8,7 +8,7 @@
 #include "heed/inspect/sentence.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
-#include "sentence_picture.h"
+#include "sentence_files.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -15,7 +15,6 @@
 #include "input_text.h"
 #include "io/npy_stream.h"
 #include "models/trained_model.h"
-#include "number_lists.h"
 #include "output_files.h"
 #include "verbs.h"
 

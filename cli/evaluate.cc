@@ -8,10 +8,9 @@
 
 #include "arguments.h"
 #include "heed/core/parallel.h"
+#include "train/progress.h"
 #include "train/session.h"
-#include "translation/options.h"
-#include "translation/scores.h"
-#include "translation/writing_progress.h"
+#include "translation/shared.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -16,7 +16,6 @@
 #include "mask_argument.h"
 #include "models/explain_model.h"
 #include "sentence_files.h"
-#include "sentence_picture.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "arguments.h"
-#include "gallery/index.h"
 #include "gallery/pictures.h"
 #include "heed/core/error.h"
 #include "io/folder.h"

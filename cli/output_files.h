@@ -1,13 +1,15 @@
-// Writes the files of a verb: all of them or none.
+// Writes the files of a verb, all of them or none, and arrays as JSON.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "heed/core/tensor.h"
 #include "io/atomic_file.h"
 
 namespace heed::cli {
@@ -50,5 +52,8 @@ class OutputFiles {
 // later failure.
 void note_written(const std::filesystem::path& path);
 const std::vector<std::filesystem::path>& written_paths();
+
+// Returns nested lists, as deep as the array's rank.
+nlohmann::json number_lists(FloatView view);
 
 }  // namespace heed::cli

@@ -17,7 +17,6 @@
 #include "arguments.h"
 #include "heed/core/config.h"
 #include "heed/viz/terminal.h"
-#include "help_formatter.h"
 #include "output_files.h"
 #include "process.h"
 #include "train/interrupt.h"

@@ -14,7 +14,6 @@
 
 #include "arguments.h"
 #include "array_attention.h"
-#include "array_figure.h"
 #include "heed/attention/mask.h"
 #include "heed/viz/terminal.h"
 #include "io/npy_stream.h"

@@ -1,4 +1,5 @@
-// Writes the attention of a sentence to files: pictures, JSON, NumPy arrays, plain text.
+// The attention of a sentence: drawn as text for a terminal, and written to files as pictures,
+// JSON, NumPy arrays or plain text.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,29 @@
 
 #include "heed/core/tensor.h"
 #include "heed/inspect/sentence.h"
+#include "heed/viz/figure.h"
+#include "heed/viz/terminal.h"
 #include "picture_file.h"
 
 namespace heed::cli {
 
 using inspect::SentenceAttention;
 using inspect::SentenceSettings;
+
+// Longer sentences are summarised in blocks.
+inline constexpr std::int64_t kMaxDrawnTokens = 40;
+
+// Returns the tokens with their numbers below them.
+std::string draw_tokens(const inspect::AttendedTokens& attention, const TerminalStyle& style);
+
+// Draws one heatmap for each of `heads`, as many per row as fit, and the scale of the colours. A
+// sentence of more than kMaxDrawnTokens tokens gets heatmaps of blocks, and the tokens to which its
+// last token attends most.
+std::string draw_heads(const inspect::AttendedTokens& attention,
+                       const std::vector<std::int64_t>& heads, const TerminalStyle& style);
+
+// Returns the indices of all heads, from 0.
+std::vector<std::int64_t> all_heads(const inspect::AttendedTokens& attention);
 
 // Returns one JSON object: the sentence, its tokens, the settings, and the weights as nested lists.
 // Non-ASCII characters are escaped.
@@ -47,5 +65,9 @@ void write_explanation(const std::filesystem::path& path, const ExplanationFile&
 // the weights, the arrays weights, token_ids and visible, or all heads in plain characters.
 void write_sentence(const std::filesystem::path& path, const SentenceAttention& attention,
                     const std::vector<std::int64_t>& heads, const PictureArguments& arguments);
+
+// Draws a heatmap for each of `heads`, with the tokens on both axes and `note` below.
+Figure draw_figure(const inspect::AttendedTokens& attention, const std::vector<std::int64_t>& heads,
+                   const std::string& note, const PictureArguments& arguments);
 
 }  // namespace heed::cli

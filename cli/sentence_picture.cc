@@ -1,5 +1,3 @@
-#include "sentence_picture.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +6,7 @@
 
 #include "heed/viz/colormap.h"
 #include "heed/viz/layout.h"
+#include "sentence_files.h"
 
 namespace heed::cli {
 

@@ -1,5 +1,4 @@
 // heed train: trains models with attention.
-#include "train/train_verbs.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -19,8 +19,7 @@
 #include "output_files.h"
 #include "picture_file.h"
 #include "train/settings.h"
-#include "translation/alignment.h"
-#include "translation/options.h"
+#include "translation/shared.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -19,8 +19,7 @@
 #include "train/session.h"
 #include "train/settings.h"
 #include "translation/comparison.h"
-#include "translation/comparison_figures.h"
-#include "translation/options.h"
+#include "translation/shared.h"
 #include "verbs.h"
 
 namespace heed::cli {

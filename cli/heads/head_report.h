@@ -1,9 +1,11 @@
-// The report of `heed heads`: text, JSON and a figure.
+// The parts of `heed heads`: the texts that it reads, and its report as text, JSON and a figure.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/inspect/ablation.h"
@@ -33,5 +35,9 @@ Figure figure_of(const HeadReport& report, Theme theme);
 // Returns for example "5.3".
 std::string to_text(const models::HeadIndex& head);
 std::string to_text(const std::vector<models::HeadIndex>& heads);
+
+// Joins paragraphs, which empty lines separate, into at most `count` pieces of at least `bytes`
+// bytes; the last may be shorter. Skips paragraphs of white space.
+std::vector<std::string> text_pieces(std::string_view text, std::int64_t bytes, std::int64_t count);
 
 }  // namespace heed::cli

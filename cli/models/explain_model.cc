@@ -4,25 +4,49 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "heed/inspect/model_reading.h"
+#include "heed/models/model.h"
 #include "heed/viz/attention_figure.h"
+#include "heed/viz/explorer.h"
 #include "heed/viz/layout.h"
 #include "heed/viz/terminal.h"
-#include "models/model_page.h"
 #include "models/trained_model.h"
-#include "number_lists.h"
-#include "sentence_figure.h"
+#include "output_files.h"
+#include "picture_file.h"
 #include "sentence_files.h"
-#include "sentence_picture.h"
 #include "verbs.h"
 
 namespace heed::cli {
 
 namespace {
+
+// Returns "all-MiniLM-L6-v2" for "models/all-MiniLM-L6-v2/", also where the path is "." or ends in
+// "..".
+std::string name_of(const std::filesystem::path& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
+// `path` is the folder or file of the model; its name becomes the page's title.
+std::string model_page(const std::filesystem::path& path, const models::Model& model,
+                       const inspect::ModelReading& reading) {
+  ModelAttention page;
+  page.title = name_of(path);
+  page.note = fmt::format("“{}”, read by {}.", headline(reading.text), describe_model(model));
+  page.tokens = reading.input.labels;
+  page.words = reading.input.tokens.words;
+  for (const inspect::ReadLayer& layer : reading.layers) {
+    page.layers.push_back(
+        {.query = layer.query, .key = layer.key, .value = layer.value, .mask = reading.mask});
+  }
+  return explorer_model_page(page);
+}
 
 void check_index(const char* option, std::optional<std::int64_t> index, std::int64_t count) {
   if (!index || (*index >= 0 && *index < count)) return;

@@ -13,7 +13,6 @@
 #include "ranks.h"
 #include "train/run_settings.h"
 #include "train/session.h"
-#include "train/train_verbs.h"
 #include "verbs.h"
 
 namespace heed::cli {

@@ -1,9 +1,11 @@
-// Prints the progress of a training run on stderr.
+// Prints progress on stderr: of a training run, and of items that are written.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "heed/nn/trainer.h"
 #include "heed/train/training_run.h"
@@ -37,6 +39,24 @@ class TrainingProgress final : public train::RunObserver {
   Clock::time_point last_ = start_;
   double loss_ = 0;  // a moving average
   bool has_line_ = false;
+};
+
+class WritingProgress {
+ public:
+  explicit WritingProgress(std::size_t total, std::string unit = "sentences written")
+      : total_(total), unit_(std::move(unit)) {}
+  ~WritingProgress();
+  WritingProgress(const WritingProgress&) = delete;
+  WritingProgress& operator=(const WritingProgress&) = delete;
+
+  // May be called often: it prints at most every two seconds.
+  void report(std::size_t done);
+
+ private:
+  std::size_t total_;
+  std::string unit_;
+  bool has_line_ = false;  // a line on the terminal that is overwritten
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace heed::cli

@@ -11,9 +11,8 @@
 #include "ranks.h"
 #include "train/run_settings.h"
 #include "train/session.h"
-#include "train/train_verbs.h"
-#include "translation/options.h"
-#include "translation/training.h"
+#include "translation/shared.h"
+#include "verbs.h"
 
 namespace heed::cli {
 

@@ -9,7 +9,7 @@
 #include "heed/core/parallel.h"
 #include "heed/train/translator_scores.h"
 #include "train/session.h"
-#include "translation/training.h"
+#include "translation/shared.h"
 
 namespace heed::cli {
 

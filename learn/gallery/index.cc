@@ -1,6 +1,6 @@
-#include "gallery/index.h"
-
 #include <fmt/format.h>
+
+#include "gallery/pictures.h"
 
 namespace heed::learn {
 

@@ -1,9 +1,9 @@
-#include "heads/text_pieces.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "heads/head_report.h"
 
 namespace heed::cli { namespace {
 

@@ -1,4 +1,4 @@
-#include "translation/options.h"
+#include "translation/shared.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 
 #include "arguments.h"
+#include "train/interrupt.h"
+#include "train/session.h"
 #include "verbs.h"
 
 namespace heed::cli {
@@ -91,6 +93,62 @@ void choose_corpus(const CLI::App& verb, const train::ParallelFiles& files,
   const std::string reason = "is not for --task " + corpus.task;
   if (corpus.task != "number-words") refuse(verb, {"--from", "--to"}, reason);
   if (corpus.task != "copy" && corpus.task != "reverse") refuse(verb, {"--max-length"}, reason);
+}
+
+train::TranslationRun train_translator_shown(train::Translator& translator,
+                                             const tasks::Corpus& corpus,
+                                             const train::RunPlace& place) {
+  const InterruptGuard guard;
+  train::TranslationRun run;
+  {
+    TrainingProgress progress;
+    run = train::train_translator(translator, corpus, place, progress);
+  }
+  finish_run(train::kTranslateTask, translator.settings.training, place.folder, run.outcome);
+  return run;
+}
+
+std::string lengths_of(const tasks::LengthScore& group) {
+  if (group.min_length == group.max_length) return std::to_string(group.min_length);
+  return fmt::format("{} to {}", group.min_length, group.max_length);
+}
+
+nlohmann::json to_json(const tasks::TranslationScore& score) {
+  nlohmann::json by_length = nlohmann::json::array();
+  for (const tasks::LengthScore& group : score.by_length) {
+    by_length.push_back({{"min_length", group.min_length},
+                         {"max_length", group.max_length},
+                         {"count", group.count},
+                         {"bleu", group.bleu},
+                         {"exact_match", group.exact}});
+  }
+  return {{"bleu", score.bleu.score},
+          {"precisions", score.bleu.precisions},
+          {"brevity_penalty", score.bleu.brevity_penalty},
+          {"hypothesis_length", score.bleu.hypothesis_length},
+          {"reference_length", score.bleu.reference_length},
+          {"exact_match", score.exact},
+          {"by_length", by_length}};
+}
+
+Tensor<float> mean_of_heads(const Tensor<float>& alignment) {
+  Tensor<float> mean({alignment.extent(1), alignment.extent(2)});
+  const auto share = 1 / static_cast<float>(alignment.extent(0));
+  for (std::int64_t h = 0; h < alignment.extent(0); ++h) {
+    const auto of_head = to_tensor(alignment.view().select(0, h));
+    float* sum = mean.data();
+    for (const float weight : of_head.elements()) *sum++ += share * weight;
+  }
+  return mean;
+}
+
+Figure alignment_figure(const Tensor<float>& weights, const std::vector<std::string>& source,
+                        const std::vector<std::string>& target, AttentionFigureOptions options) {
+  options.queries = target;
+  options.keys = source;
+  options.query_title = "written";
+  options.key_title = "source";
+  return attention_figure(weights, options);
 }
 
 }  // namespace heed::cli
