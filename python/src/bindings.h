@@ -20,7 +20,6 @@ void bind_models(nanobind::module_& module);
 void bind_packed(nanobind::module_& module);
 void bind_page(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
-void bind_process(nanobind::module_& module);
 void bind_ranks(nanobind::module_& module);
 void bind_reference(nanobind::module_& module);
 void bind_relative(nanobind::module_& module);

@@ -1,5 +1,3 @@
-#include "callables.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -13,6 +11,7 @@
 
 #include "arrays.h"
 #include "call.h"
+#include "masks.h"
 
 namespace heed::python {
 

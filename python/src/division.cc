@@ -13,10 +13,10 @@
 #include "call.h"
 #include "heed/distributed/attention.h"
 #include "heed/distributed/plan.h"
+#include "operands.h"
 #include "options.h"
-#include "planned_shapes.h"
 #include "ranks.h"
-#include "scalars.h"
+#include "readers.h"
 
 namespace heed::python {
 

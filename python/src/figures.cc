@@ -16,9 +16,8 @@
 
 #include "bindings.h"
 #include "heed/viz/attention_figure.h"
-#include "numbers.h"
 #include "operands.h"
-#include "scalars.h"
+#include "readers.h"
 
 namespace heed::python {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "arrays.h"
-#include "callables.h"
 #include "heed/attention/backward.h"
+#include "masks.h"
 #include "operands.h"
 #include "options.h"
 

@@ -20,7 +20,7 @@
 #include "bindings.h"
 #include "operands.h"
 #include "options.h"
-#include "scalars.h"
+#include "readers.h"
 
 namespace heed::python {
 

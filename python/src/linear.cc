@@ -10,8 +10,8 @@
 #include "bindings.h"
 #include "heed/attention/linear_attention.h"
 #include "heed/attention/reference.h"
-#include "numbers.h"
 #include "operands.h"
+#include "readers.h"
 
 namespace heed::python {
 

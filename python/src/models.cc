@@ -17,7 +17,7 @@
 #include "call.h"
 #include "heed/models/generate.h"
 #include "heed/models/model.h"
-#include "scalars.h"
+#include "readers.h"
 
 namespace heed::python {
 

@@ -1,5 +1,3 @@
-#include "mpi_ranks.h"
-
 #include <fmt/format.h>
 
 #include <chrono>
@@ -15,6 +13,7 @@
 
 #include "call.h"
 #include "distributed/messages.h"
+#include "ranks.h"
 
 namespace heed::python {
 

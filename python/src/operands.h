@@ -1,14 +1,17 @@
-// Reads the caller's arrays, the first step of every binding of the operator.
+// Reads the caller's arrays, the first step of every binding of the operator, and the shapes that a
+// plan is made for.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "arrays.h"
 #include "heed/attention.h"
+#include "heed/attention/plan.h"
 
 namespace heed::python {
 
@@ -72,5 +75,11 @@ auto with_type(DataType dtype, Use use) {
   }
   return use(float{});
 }
+
+// Takes the shapes, layouts and types of arrays, or tuples of extents with the type that `dtype`
+// names.
+// @throws InvalidArgument if there are more than four dimensions or `dtype` names no type.
+AttentionShapes planned_shapes(const char* function, nb::handle query, nb::handle key,
+                               nb::handle value, const std::string& dtype);
 
 }  // namespace heed::python

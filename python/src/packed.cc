@@ -15,7 +15,7 @@
 #include "gradients.h"
 #include "operands.h"
 #include "options.h"
-#include "scalars.h"
+#include "readers.h"
 
 namespace heed::python {
 

@@ -17,7 +17,7 @@
 #include "heed/viz/explorer.h"
 #include "operands.h"
 #include "options.h"
-#include "scalars.h"
+#include "readers.h"
 
 namespace heed::python {
 

@@ -16,7 +16,6 @@
 #include "bindings.h"
 #include "operands.h"
 #include "options.h"
-#include "planned_shapes.h"
 
 namespace heed::python {
 

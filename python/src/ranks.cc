@@ -22,7 +22,6 @@
 #include "call.h"
 #include "heed/core/error.h"
 #include "heed/distributed/thread_ranks.h"
-#include "mpi_ranks.h"
 
 namespace heed::python {
 

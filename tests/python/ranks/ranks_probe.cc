@@ -13,7 +13,7 @@
 #include "call.h"
 #include "distributed/communicator_contract.h"
 #include "heed/core/error.h"
-#include "mpi_ranks.h"
+#include "ranks.h"
 
 namespace heed::python { namespace {
 
