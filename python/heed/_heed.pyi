@@ -271,10 +271,8 @@ class RelativeBuckets:
 
 class Options:
     def __init__(
-        self, function: str, *, mask: Mask | None, score_mod: Any, alibi_slopes: Any, bias: Any, sinks: Any,
-        relative_bias: tuple[Any, RelativeBuckets] | None, relative_vectors: tuple[Any, Any, RelativeBuckets] | None,
-        scale: float | None, softcap: float, dropout: float, seed: int, query_offset: int | Sequence[int],
-        precision: str,
+        self, function: str, *, mask: Mask | None, score_mod: Any, learned: dict[str, Any], scale: float | None,
+        softcap: float, dropout: float, seed: int, query_offset: int | Sequence[int], precision: str,
     ) -> None: ...
 
 def attention(query: Any, key: Any, value: Any, options: Options, with_lse: bool, num_threads: int | None) -> Any: ...

@@ -144,11 +144,13 @@ def make_options(
     given = dict(
         mask=combined_mask(function, mask, causal, window),
         score_mod=score_mod,
-        alibi_slopes=alibi_slopes,
-        bias=bias,
-        sinks=sinks,
-        relative_bias=relative_tuple(function, "relative_bias", relative_bias),
-        relative_vectors=relative_tuple(function, "relative_vectors", relative_vectors),
+        learned=dict(
+            alibi_slopes=alibi_slopes,
+            bias=bias,
+            sinks=sinks,
+            relative_bias=relative_tuple(function, "relative_bias", relative_bias),
+            relative_vectors=relative_tuple(function, "relative_vectors", relative_vectors),
+        ),
         scale=scale,
         softcap=softcap,
         dropout=dropout,

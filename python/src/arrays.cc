@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "exchange.h"
+#include "heed/attention/backward.h"
 
 namespace heed::python {
 
@@ -51,9 +52,12 @@ std::string recorded_twin(std::string_view function, std::string_view name) {
     if (function.starts_with(twin)) return twin;
   }
   if (function != "attention" && function != "attention_backward") return "";
-  // PyTorch's own operator lacks these options.
+  // PyTorch's own operator lacks these options: of all that can be learned, it has the bias.
+  const std::string_view option = name.substr(0, name.find('.'));
   const bool is_heeds_own =
-      name == "alibi_slopes" || name == "sinks" || name.starts_with("relative_");
+      option != "bias" &&
+      std::any_of(kLearnable<float>.begin(), kLearnable<float>.end(),
+                  [&](const Learnable<float>& term) { return option == term.option; });
   return is_heeds_own ? "attention_packed" : "scaled_dot_product_attention";
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -41,7 +42,8 @@ AttentionOutputView<T, Real> view_of_forward(const Forward& made) {
 }
 
 // Returns the gradients of the operands, in their ranks, and of the options in the order of
-// AttentionGradients in _operator.py: None for options that were not given.
+// kLearnable, which AttentionGradients in _operator.py has too: None for options that were not
+// given.
 template <class T, class Sum>
 nb::tuple to_objects(AttentionGradients<T, Sum>&& found, const Operands& operands,
                      const Options& options) {
@@ -49,19 +51,16 @@ nb::tuple to_objects(AttentionGradients<T, Sum>&& found, const Operands& operand
   const auto of_operand = [&](Tensor<T>& gradient, const Array& operand) {
     return to_object(std::move(gradient), library, static_cast<int>(operand.ndim()));
   };
-  const auto of_option = [&](Tensor<Sum>& gradient, bool is_given) -> nb::object {
-    return is_given ? to_object(std::move(gradient), library) : nb::none();
-  };
-  const auto& vectors = options.relative_vectors;
-  return nb::make_tuple(of_operand(found.query, operands.query),
-                        of_operand(found.key, operands.key),
-                        of_operand(found.value, operands.value),
-                        of_option(found.alibi_slopes, options.alibi_slopes.has_value()),
-                        of_option(found.bias, options.bias.has_value()),
-                        of_option(found.sinks, options.sinks.has_value()),
-                        of_option(found.relative_bias, options.relative_bias.has_value()),
-                        of_option(found.relative_key, vectors && vectors->key),
-                        of_option(found.relative_value, vectors && vectors->value));
+  nb::list gradients;
+  gradients.append(of_operand(found.query, operands.query));
+  gradients.append(of_operand(found.key, operands.key));
+  gradients.append(of_operand(found.value, operands.value));
+  for (std::size_t i = 0; i < kNumLearned; ++i) {
+    Tensor<Sum>& gradient = found.*kLearnable<Sum>[i].gradient;
+    gradients.append(options.learned[i] ? to_object(std::move(gradient), library)
+                                        : nb::object(nb::none()));
+  }
+  return nb::tuple(gradients);
 }
 
 }  // namespace heed::python

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/string_view.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
-#include <tuple>
+#include <string_view>
+#include <utility>
 
 namespace heed::python {
 
@@ -20,22 +22,20 @@ CallOptions<Real>::CallOptions(const char* function, const Options& options) {
   options_.dropout = options.dropout;
   options_.query_offset = options.query_offset;
   options_.precision = options.precision;
-  std::size_t count = 0;
-  const auto real = [&](const char* name, const std::optional<Array>& array) {
-    std::optional<TensorView<const Real>> view;
-    if (array) view = as_real<Real>(function, name, *array, copies_[count++]);
-    return view;
-  };
-  options_.alibi_slopes = real("alibi_slopes", options.alibi_slopes);
-  options_.bias = real("bias", options.bias);
-  options_.sinks = real("sinks", options.sinks);
-  if (const auto& bias = options.relative_bias) {
-    options_.relative_bias = {*real("relative_bias.table", bias->table), bias->buckets};
+  if (const auto& buckets = options.bias_buckets) options_.relative_bias = {{}, *buckets};
+  if (const auto& buckets = options.vector_buckets) options_.relative_vectors = {{}, {}, *buckets};
+  for (std::size_t i = 0; i < kNumLearned; ++i) {
+    const auto& learned = options.learned[i];
+    if (!learned) continue;
+    kLearnable<Real>[i].set(
+        options_, as_real<Real>(function, learned->name.c_str(), learned->array, copies_[i]));
   }
-  if (const auto& vectors = options.relative_vectors) {
-    options_.relative_vectors = {real("relative_vectors.key", vectors->key),
-                                 real("relative_vectors.value", vectors->value), vectors->buckets};
-  }
+}
+
+bool Options::have_terms() const {
+  return score_mod.is_valid() || softcap != 0 || bias_buckets || vector_buckets ||
+         std::any_of(learned.begin(), learned.end(),
+                     [](const auto& array) { return array.has_value(); });
 }
 
 FunctionHandles Options::functions() const {
@@ -57,12 +57,6 @@ nb::object optional_function(const std::string& function, nb::handle object) {
   return nb::borrow(object);
 }
 
-std::optional<Array> optional_array(const std::string& function, const char* name,
-                                    nb::handle object) {
-  if (object.is_none()) return std::nullopt;
-  return to_array(function.c_str(), name, object);
-}
-
 Precision precision_of(const std::string& function, const std::string& name) {
   if (name == "fast") return Precision::kFast;
   if (name == "exact") return Precision::kExact;
@@ -70,23 +64,38 @@ Precision precision_of(const std::string& function, const std::string& name) {
       fmt::format("{}: precision is '{}', expected 'fast' or 'exact'", function, name));
 }
 
-// Tuples of tables and buckets; make_options() has checked the types.
-using TableTuple = std::tuple<nb::object, RelativeBuckets>;
-using VectorTuple = std::tuple<nb::object, nb::object, RelativeBuckets>;
-
-std::optional<RelativeTable> relative_table(const std::string& function,
-                                            const std::optional<TableTuple>& given) {
-  if (!given) return std::nullopt;
-  const auto& [table, buckets] = *given;
-  return RelativeTable{to_array(function.c_str(), "relative_bias.table", table), buckets};
+// True if the option of the term says more than the tensor: buckets of distances.
+bool has_buckets(const Learnable<float>& term) {
+  static const AttentionOptions none;
+  return !term.is_option_set(none);
 }
 
-std::optional<RelativeVectorTables> relative_vectors(const std::string& function,
-                                                     const std::optional<VectorTuple>& given) {
-  if (!given) return std::nullopt;
-  const auto& [key, value, buckets] = *given;
-  return RelativeVectorTables{optional_array(function, "relative_vectors.key", key),
-                              optional_array(function, "relative_vectors.value", value), buckets};
+// The name of a term in errors: "bias", "relative_vectors.key" of relative_key, and
+// "relative_bias.table" of the only table of an option.
+std::string name_in_errors(const Learnable<float>& term) {
+  const std::string_view name = term.name;
+  if (!has_buckets(term)) return term.name;
+  const bool is_only = name == term.option;
+  return fmt::format("{}.{}", term.option, is_only ? "table" : name.substr(name.find('_') + 1));
+}
+
+// Reads an option with tensors that can be learned: an array, or a tuple of tables, where of
+// several ones each may be None, and buckets. make_options() has checked the tuples.
+void read_learned(const std::string& function, std::string_view option, nb::handle given,
+                  Options& options) {
+  std::size_t table = 0;
+  for (std::size_t i = 0; i < kNumLearned; ++i) {
+    const Learnable<float>& term = kLearnable<float>[i];
+    if (option != term.option) continue;
+    const nb::object object = has_buckets(term) ? nb::object(given[table++]) : nb::borrow(given);
+    if (object.is_none() && option != term.name) continue;
+    std::string name = name_in_errors(term);
+    Array array = to_array(function.c_str(), name.c_str(), object);
+    options.learned[i] = {std::move(name), std::move(array)};
+  }
+  if (table == 0) return;
+  auto& buckets = option == "relative_bias" ? options.bias_buckets : options.vector_buckets;
+  buckets = nb::cast<RelativeBuckets>(given[table]);
 }
 
 }  // namespace
@@ -96,30 +105,28 @@ void bind_options(nb::module_& module) {
       .def(
           "__init__",
           [](Options* self, const std::string& function, const MaskObject* mask,
-             nb::handle score_mod, nb::handle alibi_slopes, nb::handle bias, nb::handle sinks,
-             const std::optional<TableTuple>& bias_table,
-             const std::optional<VectorTuple>& vector_tables, std::optional<double> scale,
+             nb::handle score_mod, const nb::dict& learned, std::optional<double> scale,
              double softcap, float dropout, std::uint64_t seed, const QueryOffsets& query_offset,
              const std::string& precision) {
-            new (self)
-                Options{.mask = mask == nullptr ? MaskObject{} : *mask,
-                        .score_mod = optional_function(function, score_mod),
-                        .alibi_slopes = optional_array(function, "alibi_slopes", alibi_slopes),
-                        .bias = optional_array(function, "bias", bias),
-                        .relative_bias = relative_table(function, bias_table),
-                        .relative_vectors = relative_vectors(function, vector_tables),
-                        .sinks = optional_array(function, "sinks", sinks),
-                        .scale = scale,
-                        .softcap = softcap,
-                        .dropout = {.probability = dropout, .seed = seed},
-                        .query_offset = query_offset_of(query_offset),
-                        .precision = precision_of(function, precision)};
+            Options options{.mask = mask == nullptr ? MaskObject{} : *mask,
+                            .score_mod = optional_function(function, score_mod),
+                            .learned = {},
+                            .bias_buckets = {},
+                            .vector_buckets = {},
+                            .scale = scale,
+                            .softcap = softcap,
+                            .dropout = {.probability = dropout, .seed = seed},
+                            .query_offset = query_offset_of(query_offset),
+                            .precision = precision_of(function, precision)};
+            for (const auto& [option, given] : learned) {
+              if (given.is_none()) continue;
+              read_learned(function, nb::cast<std::string_view>(option), given, options);
+            }
+            new (self) Options(std::move(options));
           },
           nb::arg("function"), nb::kw_only(), nb::arg("mask").none(), nb::arg("score_mod").none(),
-          nb::arg("alibi_slopes").none(), nb::arg("bias").none(), nb::arg("sinks").none(),
-          nb::arg("relative_bias").none(), nb::arg("relative_vectors").none(),
-          nb::arg("scale").none(), nb::arg("softcap"), nb::arg("dropout"), nb::arg("seed"),
-          nb::arg("query_offset"), nb::arg("precision"));
+          nb::arg("learned"), nb::arg("scale").none(), nb::arg("softcap"), nb::arg("dropout"),
+          nb::arg("seed"), nb::arg("query_offset"), nb::arg("precision"));
 }
 
 }  // namespace heed::python

@@ -4,28 +4,27 @@
 #include <nanobind/nanobind.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string>
 
 #include "arrays.h"
 #include "call.h"
 #include "heed/attention.h"
+#include "heed/attention/backward.h"
 #include "heed/attention/relative_position.h"
 #include "masks.h"
 
 namespace heed::python {
 
-// The tuple (table, buckets).
-struct RelativeTable {
-  Array table;
-  RelativeBuckets buckets;
-};
+inline constexpr std::size_t kNumLearned = std::size(kLearnable<float>);
 
-// The tuple (key, value, buckets), where each table may be missing.
-struct RelativeVectorTables {
-  std::optional<Array> key;
-  std::optional<Array> value;
-  RelativeBuckets buckets;
+// An array that can be learned, and its name in errors: "bias", "relative_vectors.key".
+struct LearnedArray {
+  std::string name;
+  Array array;
 };
 
 // The keyword arguments of heed.attention(). Arrays are kept unchanged, because the type of the
@@ -33,17 +32,19 @@ struct RelativeVectorTables {
 struct Options {
   MaskObject mask;
   nb::object score_mod;  // not valid if there is none
-  std::optional<Array> alibi_slopes;
-  std::optional<Array> bias;
-  std::optional<RelativeTable> relative_bias;
-  std::optional<RelativeVectorTables> relative_vectors;
-  std::optional<Array> sinks;
+  // In the order of kLearnable.
+  std::array<std::optional<LearnedArray>, kNumLearned> learned;
+  // Of the learned tables; absent where the option is.
+  std::optional<RelativeBuckets> bias_buckets;
+  std::optional<RelativeBuckets> vector_buckets;
   std::optional<double> scale;
   double softcap = 0;
   Dropout dropout;
   QueryOffset query_offset = {};
   Precision precision = Precision::kFast;
 
+  // True if something other than products of queries and keys changes the scores or the output.
+  bool have_terms() const;
   // All Python functions that the options refer to.
   FunctionHandles functions() const;
 };
@@ -61,7 +62,7 @@ class CallOptions {
 
  private:
   BasicAttentionOptions<Real> options_;
-  std::array<std::optional<Tensor<Real>>, 6> copies_;
+  std::array<std::optional<Tensor<Real>>, kNumLearned> copies_;
 };
 
 void bind_options(nb::module_& module);

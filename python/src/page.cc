@@ -124,11 +124,7 @@ std::optional<Tensor<bool>> visible_keys(const Options& options, const ScoreShap
 }
 
 // True if scores are plain products, which the page can compute.
-bool are_plain(const Options& options) {
-  return !options.score_mod.is_valid() && !options.alibi_slopes && !options.bias &&
-         !options.relative_bias && !options.relative_vectors && !options.sinks &&
-         options.softcap == 0;
-}
+bool are_plain(const Options& options) { return !options.have_terms(); }
 
 Heads heads_of(const ScoreShape& shape, std::int64_t batch, std::optional<std::int64_t> head) {
   const auto check = [](const char* name, std::int64_t found, std::int64_t count) {

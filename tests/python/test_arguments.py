@@ -30,7 +30,7 @@ SAMPLES = {
     "KvSequence": heed.KvSequence(POOL),
     "RelativeBuckets": heed.RelativeBuckets.clip(3),
     "Options": _heed.Options("attention", **{
-        **dict.fromkeys(["mask", "score_mod", "alibi_slopes", "bias", "sinks", "relative_bias", "relative_vectors", "scale"]),
+        **dict.fromkeys(["mask", "score_mod", "scale"]), "learned": {},
         "softcap": 0.0, "dropout": 0.0, "seed": 0, "query_offset": 0, "precision": "fast",
     }),
     "TokenDivision": heed.distributed.TokenDivision(2048, 2),
