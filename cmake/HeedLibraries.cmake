@@ -54,7 +54,7 @@ foreach(library IN LISTS heed_libraries)
 endforeach()
 
 # The files that are omitted without layers, and the files of layers that models need nevertheless.
-set(heed_files_of_nn "/src/nn/|/src/models/(causal_|character_model|setting|text_writer)")
+set(heed_files_of_nn "/src/nn/|/src/models/(causal_|setting|text_writer)")
 set(heed_files_without_nn "/src/nn/(past|ops/vector_loops)\\.cc$")
 
 # Only the files of the system for which heed is built are compiled, each by itself: headers of systems define names of all kinds.
