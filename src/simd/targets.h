@@ -17,8 +17,7 @@
 #endif
 
 // The baseline, which every processor of a kind has, is always compiled as well.
-#define HWY_DISABLED_TARGETS \
-  (~((HEED_TARGETS & HEED_ALLOWED_TARGETS) | HWY_EMU128 | HWY_SCALAR))
+#define HWY_DISABLED_TARGETS (~((HEED_TARGETS & HEED_ALLOWED_TARGETS) | HWY_EMU128 | HWY_SCALAR))
 #include "hwy/detect_targets.h"
 
 // The set that every 64-bit ARM processor has. Newer versions of Highway distinguish it from NEON

@@ -18,8 +18,8 @@
 #include "heed/core/random.h"
 #include "heed/nn/state_file.h"
 #include "heed/train/translator_scores.h"
-#include "io/json.h"
 #include "io/io_error.h"
+#include "io/json.h"
 #include "train/run_settings.h"
 
 namespace heed { inline namespace v0 { namespace train {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "heed/attention/block_layout.h"
-#include "heed/core/float_math.h"
+#include "heed/core/dual.h"
 #include "support/options.h"
 #include "support/tensors.h"
 
