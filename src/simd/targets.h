@@ -5,10 +5,19 @@
 
 #include <cstdint>
 
-// AVX-512, AVX2, SSE4 and NEON. Sets in between would take compile time and gain no speed, and SVE
-// cannot have arrays of vectors. A file for fewer sets defines HEED_TARGETS before.
+// The sets, the best first, as USE(argument, bit, choose, name): `choose` is the macro that gives a
+// function of the set, or null if the set is not compiled, and `name` that of HEED_TARGET. Sets in
+// between would take compile time and gain no speed, and SVE cannot have arrays of vectors.
+#define HEED_SETS(USE, argument)                     \
+  USE(argument, HWY_AVX3, HWY_CHOOSE_AVX3, "AVX512") \
+  USE(argument, HWY_AVX2, HWY_CHOOSE_AVX2, "AVX2")   \
+  USE(argument, HWY_SSE4, HWY_CHOOSE_SSE4, "SSE4")   \
+  USE(argument, HEED_NEON, HEED_CHOOSE_NEON, "NEON")
+
+// A file for fewer sets defines HEED_TARGETS before.
 #ifndef HEED_TARGETS
-#define HEED_TARGETS (HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HEED_NEON)
+#define HEED_TARGETS (0 HEED_SETS(HEED_OR_BIT, 0))
+#define HEED_OR_BIT(argument, bit, choose, name) | bit
 #endif
 
 // CMake's HEED_INSTRUCTION_SETS leaves some out, for builds that are to be quick.
@@ -38,31 +47,22 @@ namespace heed { inline namespace v0 { namespace kernels {
 
 // The name of a target in HEED_TARGET.
 constexpr const char* name_of_target(std::int64_t target) {
-  switch (target) {
-    case HWY_AVX3:
-      return "AVX512";
-    case HWY_AVX2:
-      return "AVX2";
-    case HWY_SSE4:
-      return "SSE4";
-    case HEED_NEON:
-      return "NEON";
-    default:
-      return "baseline";
-  }
+#define HEED_NAME_IF(target, bit, choose, name) \
+  if (target == bit) return name;
+  HEED_SETS(HEED_NAME_IF, target)
+#undef HEED_NAME_IF
+  return "baseline";
 }
 
 }}}  // namespace heed::v0::kernels
 
 // The initialiser of an array of Compiled (compiled.h), from a function that returns the table in
 // the namespace of each instruction set.
-#define HEED_COMPILED(function)                                               \
-  {                                                                           \
-    HEED_COMPILED_FOR(HWY_AVX3, HWY_CHOOSE_AVX3(function)),                   \
-        HEED_COMPILED_FOR(HWY_AVX2, HWY_CHOOSE_AVX2(function)),               \
-        HEED_COMPILED_FOR(HWY_SSE4, HWY_CHOOSE_SSE4(function)),               \
-        HEED_COMPILED_FOR(HEED_NEON, HEED_CHOOSE_NEON(function)),             \
-        HEED_COMPILED_FOR(HWY_STATIC_TARGET, &HWY_STATIC_DISPATCH(function)), \
+#define HEED_COMPILED(function)                                              \
+  {                                                                          \
+    HEED_SETS(HEED_COMPILED_FOR, function) {                                 \
+      ::heed::kernels::name_of_target(HWY_STATIC_TARGET), HWY_STATIC_TARGET, \
+          &HWY_STATIC_DISPATCH(function)                                     \
+    }                                                                        \
   }
-#define HEED_COMPILED_FOR(target, table) \
-  { ::heed::kernels::name_of_target(target), target, table }
+#define HEED_COMPILED_FOR(function, bit, choose, name) {name, bit, choose(function)},

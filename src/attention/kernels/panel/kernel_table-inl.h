@@ -206,7 +206,7 @@ void narrow_rest(DataType type, const Real* numbers, std::int64_t count, std::by
 }
 
 detail::TileTarget tile_target() {
-  if (HWY_TARGET == HWY_AVX3) return detail::TileTarget::kAvx512;
+  if (HWY_TARGET <= HWY_AVX3) return detail::TileTarget::kAvx512;
   return HWY_TARGET == HWY_AVX2 ? detail::TileTarget::kAvx2 : detail::TileTarget::kBaseline;
 }
 
