@@ -60,7 +60,7 @@ struct InTiles<kKernel> {
 const BackwardTable* backward_in_tiles() {
   static const BackwardTable table = [] {
     BackwardTable kernels = *backward_table();
-    kernels.weigh = InTiles<weigh>::run;
+    kernels.weigh = InTiles<recompute>::run;
     kernels.grad_scores = InTiles<grad_scores>::run;
     kernels.add_to_query = InTiles<add_to_query>::run;
     kernels.add_to_keys = InTiles<add_to_keys>::run;
