@@ -38,19 +38,17 @@ Tensor<double> exactly(FloatView view) {
 }
 
 ExactOptions::ExactOptions(const AttentionOptions& options) {
-  // A new option does not compile here; one that holds tensors is also a row of kLearnable.
-  const auto& [mask, causal, score_mod, alibi_slopes, bias, relative_bias, relative_vectors, sinks,
-               scale, softcap, dropout, query_offset, precision] = options;
-  static_cast<void>(alibi_slopes), static_cast<void>(bias), static_cast<void>(sinks);
-  static_cast<void>(causal), static_cast<void>(precision);
-  options_.mask = mask;
-  options_.score_mod = score_mod;
-  if (scale) options_.scale = *scale;
-  options_.softcap = softcap;
-  options_.dropout = dropout;
-  options_.query_offset = query_offset;
-  if (relative_bias) options_.relative_bias = {{}, relative_bias->buckets};
-  if (relative_vectors) options_.relative_vectors = {.buckets = relative_vectors->buckets};
+  // Tensors are rows of kLearnable. Every test that draws an option fails if it is missing here.
+  options_.mask = options.mask;
+  options_.score_mod = options.score_mod;
+  if (options.scale) options_.scale = *options.scale;
+  options_.softcap = options.softcap;
+  options_.dropout = options.dropout;
+  options_.query_offset = options.query_offset;
+  if (options.relative_bias) options_.relative_bias = {{}, options.relative_bias->buckets};
+  if (options.relative_vectors) {
+    options_.relative_vectors = {.buckets = options.relative_vectors->buckets};
+  }
   for (std::size_t i = 0; i < kLearnable<float>.size(); ++i) {
     const auto view = kLearnable<float>[i].get(options);
     if (view) kLearnable<double>[i].set(options_, tensors_.emplace_back(exactly(*view)));
