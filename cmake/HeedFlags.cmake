@@ -16,9 +16,11 @@ if(HEED_UNITY_BUILD)
   target_compile_options(heed_flags INTERFACE -Wno-shadow)
 endif()
 # Hardening that ends the program before an attacker can use a mistake: stack canaries, checked copies, and function tables that
-# are read-only at run time.
-target_compile_options(heed_flags INTERFACE -fstack-protector-strong)
-if(NOT HEED_SANITIZE)
+# are read-only at run time. With mingw-w64, users of static libraries would have to link another one for the first two.
+if(NOT WIN32)
+  target_compile_options(heed_flags INTERFACE -fstack-protector-strong)
+endif()
+if(NOT HEED_SANITIZE AND NOT WIN32)
   # Needs optimisation and conflicts with sanitizers. Some compilers define it by default.
   target_compile_options(heed_flags INTERFACE
     "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")

@@ -56,8 +56,8 @@ struct FileStatus {
 
 std::optional<FileStatus> status_of(int file);
 
-// Read or write some of the bytes and return their number, 0 at the end of a file. A signal does
-// not interrupt them.
+// Read or write some of the bytes and return their number, 0 at the end of a file. No signal
+// interrupts them. After read_some_at(), read_some() may go on at any place.
 std::int64_t read_some(int file, std::span<std::byte> out);
 std::int64_t read_some_at(int file, std::int64_t offset, std::span<std::byte> out);
 std::int64_t write_some(int file, std::span<const std::byte> bytes);

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <thread>
 
 #include "core/platform.h"
 #include "core/static_lock.h"
+#include "core/waiting.h"
 
 namespace heed { inline namespace v0 {
 
@@ -22,6 +24,42 @@ void StaticLock::unlock() noexcept {
 }
 
 namespace platform {
+
+namespace {
+
+// Where threads wait for numbers. Several numbers may share one: threads that are woken for another
+// wait again. Initialised before the program starts and never destroyed.
+struct WaitingPlace {
+  SRWLOCK lock = SRWLOCK_INIT;
+  CONDITION_VARIABLE changed = CONDITION_VARIABLE_INIT;
+};
+constinit WaitingPlace waiting_places[16];
+
+WaitingPlace& place_of(const void* number) {
+  return waiting_places[reinterpret_cast<std::uintptr_t>(number) / 4 % std::size(waiting_places)];
+}
+
+}  // namespace
+
+void wait_while(const std::atomic<std::uint32_t>& number, std::uint32_t value) noexcept {
+  WaitingPlace& place = place_of(&number);
+  ::AcquireSRWLockExclusive(&place.lock);
+  while (number.load() == value) {
+    ::SleepConditionVariableSRW(&place.changed, &place.lock, INFINITE, 0);
+  }
+  ::ReleaseSRWLockExclusive(&place.lock);
+}
+
+void wake_all(std::atomic<std::uint32_t>& number) noexcept {
+  WaitingPlace& place = place_of(&number);
+  // A thread that saw the old value under the lock waits by now.
+  ::AcquireSRWLockExclusive(&place.lock);
+  ::ReleaseSRWLockExclusive(&place.lock);
+  ::WakeAllConditionVariable(&place.changed);
+}
+
+// Any thread that was woken may be one that waits for another number.
+void wake_one(std::atomic<std::uint32_t>& number) noexcept { wake_all(number); }
 
 int num_processors() {
   DWORD_PTR own = 0;

@@ -174,8 +174,14 @@ bool add_name(const fs::path& from, const fs::path& to) {
 }
 
 bool rename_file(const fs::path& from, const fs::path& to) {
-  return succeeded(
-      ::MoveFileExW(from.c_str(), to.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH));
+  constexpr DWORD kHow = MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH;
+  if (::MoveFileExW(from.c_str(), to.c_str(), kHow) != 0) return true;
+  failed();
+  const DWORD attributes = ::GetFileAttributesW(to.c_str());
+  const bool is_folder =
+      attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+  if (is_folder) errno = EISDIR;  // the system's reason is that access is denied
+  return false;
 }
 
 bool remove_file(const fs::path& path) { return succeeded(::DeleteFileW(path.c_str())); }

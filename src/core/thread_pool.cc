@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/platform.h"
+#include "core/waiting.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 {
@@ -163,7 +164,7 @@ void ThreadPool::await_helpers(const Job& job) {
   for (;;) {
     const std::uint32_t seen = num_finished_.load();
     if (is_done()) break;
-    num_finished_.wait(seen);
+    platform::wait_while(num_finished_, seen);
   }
   num_awaiting_.fetch_sub(1);
 }
@@ -189,7 +190,7 @@ void ThreadPool::start_helpers(std::size_t count) {
 void ThreadPool::wake(int count) {
   if (count == 0 || num_asleep_.load() == 0) return;
   move_sleepers_away();
-  for (int i = 0; i < count; ++i) num_posted_.notify_one();
+  for (int i = 0; i < count; ++i) platform::wake_one(num_posted_);
 }
 
 // The system tends to wake a thread on the processor of the thread that wakes it, where it must
@@ -248,14 +249,14 @@ void ThreadPool::finish(Job& job) {
   // The job may be destroyed after this.
   job.num_helpers.fetch_sub(1);
   num_finished_.fetch_add(1);
-  if (num_awaiting_.load() > 0) num_finished_.notify_all();
+  if (num_awaiting_.load() > 0) platform::wake_all(num_finished_);
 }
 
 void ThreadPool::wait_for_jobs(std::uint32_t seen, Helper& self) {
   const auto is_posted = [&] { return num_posted_.load(std::memory_order_relaxed) != seen; };
   if (spin_until(is_posted, *spin_time_)) return;
   set_asleep(self, true);
-  num_posted_.wait(seen);
+  platform::wait_while(num_posted_, seen);
   if (set_asleep(self, false)) platform::set_processors(self.thread, self.processors);
 }
 

@@ -107,6 +107,7 @@ TemporaryFile::~TemporaryFile() {
 void TemporaryFile::rename(const fs::path& path) {
   if (!platform::rename_file(path_, path)) throw_system_error();
   path_.clear();
+  if (!platform::replaces_open_files()) file_ = FileDescriptor(-1);
 }
 
 void sweep_temporary_files(const fs::path& folder) noexcept {

@@ -29,6 +29,7 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile();  // removes it, unless it was renamed
 
+  // Negative once the file was renamed, where files that are open could not be replaced.
   int descriptor() const { return file_.get(); }
   // Renames the file to `path`. If it throws std::system_error, the file keeps its old name.
   void rename(const std::filesystem::path& path);
