@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/stream_fixture.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -19,6 +20,7 @@ namespace heed { namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::elements_of;
+using testing_support::Refuses;
 using testing_support::Stream;
 
 // PyTorch's vectorised float logarithm, sine and cosine differ from the C library's by an ulp.
@@ -167,24 +169,19 @@ TEST(TorchGenerator, ChecksItsArguments) {
   Tensor<float> out({3});
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(
-      [&] { generator.uniform(out, 1, 0); },
-      ThrowsMessage<InvalidArgument>(HasSubstr("TorchGenerator::uniform: from is 1 and to is 0")));
+  EXPECT_THAT([&] { generator.uniform(out, 1, 0); }, Refuses("to", "0"));
   EXPECT_THROW(generator.uniform(out, 0, kInf), InvalidArgument);
   EXPECT_THROW(generator.uniform(out, kNan, 1), InvalidArgument);
   EXPECT_THROW(generator.uniform(out, -3e38, 3e38), InvalidArgument);
-  EXPECT_THAT([&] { generator.normal(out, 0, -1); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("TorchGenerator::normal: std is -1")));
+  EXPECT_THAT([&] { generator.normal(out, 0, -1); }, Refuses("std", "-1"));
   EXPECT_THROW(generator.normal(out, 0, kNan), InvalidArgument);
   EXPECT_THAT(
       [&] {
         generator.normal(out.view().broadcast_to({2, 3}));
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("[2, 3] repeats elements along dimension 0")));
-  EXPECT_THAT([&] { generator.randint(5, 5, {2}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("low is 5 and high is 5")));
-  EXPECT_THAT([&] { generator.randperm(-1); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("TorchGenerator::randperm: n is -1")));
+  EXPECT_THAT([&] { generator.randint(5, 5, {2}); }, Refuses("high", "5"));
+  EXPECT_THAT([&] { generator.randperm(-1); }, Refuses("n", "-1"));
   EXPECT_THAT(out.elements(), testing::Each(0.0F));
   EXPECT_EQ(generator.rand({1})(0), TorchGenerator(0).rand({1})(0));
 }
@@ -217,11 +214,8 @@ TEST(NumpyRandomState, DrawsNumpysIntegers) {
 }
 
 TEST(NumpyRandomState, ChecksItsArguments) {
-  EXPECT_THAT(
-      [] { NumpyRandomState(std::uint64_t{1} << 32); },
-      ThrowsMessage<InvalidArgument>(HasSubstr("seed is 4294967296; expected at most 4294967295")));
-  EXPECT_THAT([] { NumpyRandomState(0).randint(6, 5, {2}); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("low is 6 and high is 5")));
+  EXPECT_THAT([] { NumpyRandomState(std::uint64_t{1} << 32); }, Refuses("seed", "4294967296"));
+  EXPECT_THAT([] { NumpyRandomState(0).randint(6, 5, {2}); }, Refuses("high", "5"));
 }
 
 TEST(TorchGeneratorState, GoesOnWhereItWasTaken) {

@@ -9,11 +9,15 @@
 #include <limits>
 #include <vector>
 
+#include "support/refusal.h"
+
 namespace heed { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::Message;
+using testing_support::Refuses;
 
 Tensor<int> counting(const Shape& shape) {
   Tensor<int> tensor(shape);
@@ -118,20 +122,17 @@ TEST(TensorView, ChecksIndicesWhereItIsAsked) {
   tensor.at(0U, std::size_t{1}) = 7;
   EXPECT_EQ(tensor(0, 1), 7);
   EXPECT_EQ(Tensor<int>(Shape{}).at(), 0);
-  const auto refused = [](const auto& read, const char* text) {
-    EXPECT_THAT(read, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  const auto refused = [](const auto& read, const Message& text) {
+    EXPECT_THAT(read, ThrowsMessage<InvalidArgument>(text));
   };
-  refused([&] { return tensor.at(2, 0); },
-          "TensorView::at: the index of dimension 0 is 2, but the extent is 2 (shape [2, 3])");
-  refused([&] { return constant.at(1, -1); },
-          "the index of dimension 1 is -1, but the extent is 3");
+  refused([&] { return tensor.at(2, 0); }, {"index of dimension 0", "2"});
+  refused([&] { return constant.at(1, -1); }, {"index of dimension 1", "-1"});
   refused([&] { return view.at(0, std::numeric_limits<std::int64_t>::max()); },
-          "the index of dimension 1 is 9223372036854775807, but the extent is 2 (shape [3, 2])");
+          {"index of dimension 1", "9223372036854775807"});
   refused([&] { return view.at(0); },
           "TensorView::at: 1 index is given, but shape [3, 2] has 2 dimensions");
   refused([&] { return view.at(0, 0, 0); }, "3 indices are given, but shape [3, 2]");
-  refused([&] { return Tensor<int>().at(0); },
-          "the index of dimension 0 is 0, but the extent is 0");
+  refused([&] { return Tensor<int>().at(0); }, {"index of dimension 0", "0"});
 }
 
 TEST(TensorView, HasTheOnlyElement) {
@@ -160,8 +161,7 @@ TEST(Tensor, IsMadeOfAView) {
 TEST(TensorView, RefusesWhatIsOutOfRange) {
   const Tensor<int> tensor = counting({2, 3});
   EXPECT_THAT(([&] { return tensor.view().select(0, std::numeric_limits<std::int64_t>::max()); }),
-              ThrowsMessage<InvalidArgument>(HasSubstr(
-                  "TensorView::select: index is 9223372036854775807, but the extent is 2")));
+              Refuses("index", "9223372036854775807"));
   EXPECT_THAT(([&] { return tensor.view().slice(0, 1, 3); }),
               ThrowsMessage<InvalidArgument>(HasSubstr("[1, 3) is not a range within [0, 2)")));
   EXPECT_THAT(

@@ -112,8 +112,8 @@ TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
   const testing_support::Sizes sizes{.batch = 2,
                                      .num_heads = 6,
                                      .num_kv_heads = 3,
-                                     .q_len = 1500,
-                                     .kv_len = 1500,
+                                     .q_len = 1100,
+                                     .kv_len = 1100,
                                      .head_dim = 8,
                                      .value_dim = 12};
   const Operands<float> in({sizes.q_len, sizes.kv_len, sizes.batch, sizes.num_kv_heads});
@@ -135,7 +135,7 @@ TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
     expect(*options);
   }
   for (const Shape& shape :
-       {Shape{6, 1, 1500}, Shape{6, 1500, 1}, Shape{1, 1500, 1500}, Shape{2, 1, 1, 1}}) {
+       {Shape{6, 1, 1100}, Shape{6, 1100, 1}, Shape{1, 1100, 1100}, Shape{2, 1, 1, 1}}) {
     SCOPED_TRACE(to_string(shape));
     const Tensor<float> bias = normal<float>(shape, 6);
     expect({.bias = bias.view()});

@@ -113,8 +113,8 @@ TEST_P(DividedAttention, PlacesAreThoseInTheWhole) {
   const testing_support::Sizes sizes{.batch = 2,
                                      .num_heads = kHeads,
                                      .num_kv_heads = kKeyHeads,
-                                     .q_len = 1500,
-                                     .kv_len = 1500,
+                                     .q_len = 1100,
+                                     .kv_len = 1100,
                                      .head_dim = 8,
                                      .value_dim = 12};
   const Operands<float> in({sizes.q_len, sizes.kv_len, sizes.batch, kKeyHeads});

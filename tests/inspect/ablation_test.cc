@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/core/error.h"
+#include "support/refusal.h"
 #include "support/tiny_model.h"
 
 namespace heed::inspect { namespace {
@@ -18,6 +19,7 @@ using models::HeadIndex;
 using models::Model;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::Refuses;
 using testing_support::TinyModel;
 
 HeadScores few_scores(const Model& model) {
@@ -117,7 +119,7 @@ TEST(AblateHeads, SaysWhichHeadsThereAre) {
       [&] {
         ablate_heads(model, scores, {{0, 0}}, {.draws = -1});
       },
-      ThrowsMessage<InvalidArgument>(HasSubstr("draws is -1")));
+      Refuses("draws", "-1"));
 }
 
 TEST(Ablation, SpreadIsMeanAndDeviationOfASample) {

@@ -10,6 +10,7 @@
 #include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "heed/nn/functional.h"
+#include "support/refusal.h"
 
 namespace heed { namespace {
 
@@ -18,6 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using testing::ThrowsMessage;
+using testing_support::Message;
 
 std::string attention_text(std::int64_t seq_len, std::int64_t embed_dim, std::int64_t num_heads) {
   std::ostringstream out;
@@ -79,14 +81,14 @@ TEST(DemonstrateAttention, TheSameSeedGivesTheSameText) {
 TEST(DemonstrateAttention, ChecksItsArgumentsBeforeItWrites) {
   std::ostringstream out;
   const auto refused = [&out](std::int64_t seq_len, std::int64_t embed_dim, std::int64_t num_heads,
-                              const char* text) {
+                              const Message& text) {
     EXPECT_THAT([&] { demonstrate_attention(out, seq_len, embed_dim, num_heads); },
-                ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+                ThrowsMessage<InvalidArgument>(text));
   };
-  refused(0, 32, 4, "demonstrate_attention: seq_len is 0; expected at least 1");
-  refused(6, -1, 4, "demonstrate_attention: embed_dim is -1; expected at least 1");
-  refused(6, 32, 0, "demonstrate_attention: num_heads is 0; expected at least 1");
-  refused(6, 30, 4, "demonstrate_attention: embed_dim is 30; expected a multiple of num_heads, 4");
+  refused(0, 32, 4, {"seq_len", "0"});
+  refused(6, -1, 4, {"embed_dim", "-1"});
+  refused(6, 32, 0, {"num_heads", "0"});
+  refused(6, 30, 4, {"embed_dim", "30"});
   EXPECT_EQ(out.str(), "");
 }
 

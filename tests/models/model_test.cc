@@ -10,6 +10,7 @@
 
 #include "heed/core/error.h"
 #include "heed/core/parallel.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
 
@@ -22,6 +23,7 @@ using testing::HasSubstr;
 using testing::Values;
 using testing_support::max_difference;
 using testing_support::normal;
+using testing_support::Refuses;
 using testing_support::same_bits;
 using testing_support::TinyModel;
 
@@ -132,16 +134,14 @@ TEST_P(TinyModels, RefuseWhatDoesNotFit) {
       [&] {
         model_.forward(Inputs::of(std::vector<std::int64_t>{3, 40}));
       },
-      testing::ThrowsMessage<InvalidArgument>(
-          HasSubstr("Model::forward: ids[1] is 40, expected one of [0, 40)")));
+      Refuses("ids[1]", "40"));
   EXPECT_THAT([&] { model_.forward(Inputs::of(std::vector<std::int64_t>(65, 3))); },
-              testing::ThrowsMessage<InvalidArgument>(
-                  HasSubstr("text 0 has 65 tokens, the model's positions are 64")));
+              Refuses("text 0", "65"));
   EXPECT_THAT(
       [&] {
         model_.forward({.ids = {1, 2}, .boundaries = {0, 1}});
       },
-      testing::ThrowsMessage<InvalidArgument>(HasSubstr("boundaries are [0, 1]")));
+      Refuses("boundaries", "[0, 1]"));
   EXPECT_THAT(
       [&] {
         model_.forward({.ids = {1, 2}, .boundaries = {0, 2}, .type_ids = {0}});
@@ -201,13 +201,11 @@ TEST(ModelFiles, FilesThatDoNotFitAreRefused) {
   };
   const auto load = [&] { models::load(files.folder()); };
   with("\"hidden_size\":24", "\"hidden_size\":28");
-  EXPECT_THAT(load, testing::ThrowsMessage<FormatError>(HasSubstr(
-                        "model.embed_tokens.weight has shape [40, 24], expected [40, 28]")));
+  EXPECT_THAT(load, Refuses<FormatError>("model.embed_tokens.weight", "[40, 24]"));
   with("\"num_hidden_layers\":2", "\"num_hidden_layers\":3");
   EXPECT_THAT(load, testing::ThrowsMessage<FormatError>(HasSubstr("model.layers.2.")));
   with("\"num_hidden_layers\":2", "\"num_hidden_layers\":0");
-  EXPECT_THAT(load, testing::ThrowsMessage<FormatError>(
-                        HasSubstr("the number of layers is 0, expected 1 to 4096")));
+  EXPECT_THAT(load, Refuses<FormatError>("number of layers", "0"));
   with("\"num_key_value_heads\":2", "\"num_key_value_heads\":3");
   EXPECT_THAT(load,
               testing::ThrowsMessage<FormatError>(HasSubstr("4 heads cannot share 3 key heads")));

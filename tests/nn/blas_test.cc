@@ -15,11 +15,13 @@
 
 #include "heed/core/parallel.h"
 #include "heed/nn/blas.h"
+#include "support/refusal.h"
 
 namespace heed { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::Refuses;
 
 /// Returns integers in [−8, 8], drawn from the seed. Their products and sums are exact in float, so
 /// that results are equal in any order of summation.
@@ -220,15 +222,9 @@ TYPED_TEST(Matmul, IsRightWhenManyThreadsMultiplyAtOnce) {
 TEST(MatmulErrors, NameTheArgument) {
   const Tensor<float> a(Shape{2, 3});
   Tensor<float> out(Shape{2, 2});
-  EXPECT_THAT([&] { matmul(a, a, out); },
-              ThrowsMessage<InvalidArgument>("matmul: a has 3 columns but b has 2 rows"));
-  EXPECT_THAT(
-      [&] {
-        matmul(a, Tensor<float>(Shape{3, 4}), out);
-      },
-      ThrowsMessage<InvalidArgument>("matmul: out has shape [2, 2], [2, 4] is expected"));
-  EXPECT_THAT([&] { matmul(a, Tensor<float>(Shape{3}), out); },
-              ThrowsMessage<InvalidArgument>("matmul: b has shape [3], rank 2 is expected"));
+  EXPECT_THAT([&] { matmul(a, a, out); }, Refuses("a", "3"));
+  EXPECT_THAT([&] { matmul(a, Tensor<float>(Shape{3, 4}), out); }, Refuses("out", "[2, 2]"));
+  EXPECT_THAT([&] { matmul(a, Tensor<float>(Shape{3}), out); }, Refuses("b", "[3]"));
   const float zero = 0;
   const TensorView<const float> huge(&zero, {std::int64_t{1} << 31, 3}, {0, 0});
   EXPECT_THAT([&] { matmul(huge, a, out); },

@@ -26,6 +26,7 @@
 #include "heed/nn/optimizer.h"
 #include "heed/nn/tape.h"
 #include "heed/nn/trainer.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed::nn { namespace {
@@ -35,6 +36,7 @@ using testing::StrEq;
 using testing::ThrowsMessage;
 using testing_support::max_difference;
 using testing_support::normal;
+using testing_support::Refuses;
 
 constexpr std::int64_t kDividedLength = 2100;  // segments of 1024, 1024 and 52 tokens
 constexpr std::int64_t kShortLength = 1030;    // segments of 1024 and 6: a third rank has none
@@ -63,14 +65,8 @@ TEST(ContextParallel, KnowsTheTokensOfARank) {
       EXPECT_EQ(ContextParallel::current(), &inner);
     }
     EXPECT_EQ(ContextParallel::current(), &divided);
-    EXPECT_THAT(
-        [&] {
-          divided.own(Tensor<std::int64_t>({1, 3}));
-        },
-        ThrowsMessage<InvalidArgument>(
-            HasSubstr("whole has shape [1, 3], expected [batch, length = 2100]")));
-    EXPECT_THAT([&] { ContextParallel(ranks, -1); },
-                ThrowsMessage<InvalidArgument>(HasSubstr("length is -1")));
+    EXPECT_THAT([&] { divided.own(Tensor<std::int64_t>({1, 3})); }, Refuses("whole", "[1, 3]"));
+    EXPECT_THAT([&] { ContextParallel(ranks, -1); }, Refuses("length", "-1"));
   });
 }
 
@@ -328,11 +324,9 @@ TEST(ContextParallel, LayersSayWhatDoesNotFit) {
             "SinusoidalPositionalEncoding: x has 100 tokens, expected the " + std::to_string(own) +
             " of 2100 that rank " + std::to_string(ranks.rank()) + " of 2 has (ContextParallel)")));
     SinusoidalPositionalEncoding<double> few(kDividedWidth, kDividedLength - 1);
-    EXPECT_THAT([&] { few.forward(x(own)); },
-                ThrowsMessage<InvalidArgument>(HasSubstr("x has 2100 positions but max_len is")));
+    EXPECT_THAT([&] { few.forward(x(own)); }, Refuses("x", "2100"));
     CausalMultiHeadAttention<double> causal(kDividedWidth, 2, kDividedLength - 1, 0);
-    EXPECT_THAT([&] { causal.forward(x(own)); },
-                ThrowsMessage<InvalidArgument>(HasSubstr("x has 2100 positions but max_len is")));
+    EXPECT_THAT([&] { causal.forward(x(own)); }, Refuses("x", "2100"));
     MultiHeadAttention<double> attention(causal_layer());
     EXPECT_THAT([&] { attention.forward(x(own + 1)); },
                 ThrowsMessage<InvalidArgument>(HasSubstr("expected 1024")));

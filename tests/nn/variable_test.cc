@@ -8,12 +8,14 @@
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "support/gradcheck.h"
+#include "support/refusal.h"
 
 namespace heed::nn { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::Refuses;
 
 Variable<double> leaf(std::initializer_list<double> elements) {
   const auto count = static_cast<std::int64_t>(elements.size());
@@ -119,8 +121,7 @@ TEST(Variable, RefusesMisuse) {
               ThrowsMessage<InvalidArgument>(HasSubstr("gradients of gradients")));
   EXPECT_THAT([&] { sum(x.detach()).backward(); },
               ThrowsMessage<InvalidArgument>(HasSubstr("does not depend on anything")));
-  EXPECT_THAT([&] { (x * x).backward(Tensor<double>({3})); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("grad has shape [3] but the variable [2]")));
+  EXPECT_THAT([&] { (x * x).backward(Tensor<double>({3})); }, Refuses("grad", "[3]"));
   EXPECT_THAT([&] { static_cast<void>(x.item()); },
               ThrowsMessage<InvalidArgument>(HasSubstr("shape [2], expected one element")));
   EXPECT_THAT([&] { (x * x).set_requires_grad(false); },

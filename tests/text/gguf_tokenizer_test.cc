@@ -8,13 +8,15 @@
 #include "heed/core/error.h"
 #include "io/io_test_util.h"
 #include "support/gguf_builder.h"
+#include "support/refusal.h"
 #include "text/made_tokenizers.h"
 
 namespace heed { namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::Message;
+using testing_support::Refuses;
 using namespace testing_support;  // NOLINT(google-build-using-namespace): the builder's numbers
 
 std::string text_array(const std::vector<std::string>& texts) {
@@ -58,10 +60,10 @@ std::vector<std::string> encoded(const GgufBuilder& file, std::string_view text)
   return tokens_of(*text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f")), text);
 }
 
-void expect_gguf_refused(const GgufBuilder& file, const std::string& problem) {
+void expect_gguf_refused(const GgufBuilder& file, const Message& problem) {
   const std::string bytes = file.build();
   EXPECT_THAT([&] { text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f")); },
-              ThrowsMessage<FormatError>(HasSubstr(problem)));
+              ThrowsMessage<FormatError>(problem));
 }
 
 TEST(GgufTokenizer, SplitsAsItsRecipeSays) {
@@ -108,26 +110,22 @@ TEST(GgufTokenizer, UnusedTokensAndIdsBeyondTheLastStandForNoText) {
   const auto tokenizer = text::tokenizer_from_gguf(GgufFile::parse(bytes_of(bytes), "f"));
   EXPECT_EQ(tokenizer->decode(std::vector<std::int64_t>{257, 261, 262, 1000, 259}), "the12");
   EXPECT_EQ(tokenizer->token(261), "[PAD261]");
-  EXPECT_THAT(
-      [&] {
-        tokenizer->decode(std::vector<std::int64_t>{257, -1});
-      },
-      ThrowsMessage<InvalidArgument>(HasSubstr("the id is -1, expected 0 <= id < 262")));
+  EXPECT_THAT([&] { tokenizer->decode(std::vector<std::int64_t>{257, -1}); }, Refuses("id", "-1"));
 }
 
 TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
   GgufBuilder unknown = small_file("gpt-2");
   expect_gguf_refused(unknown.add("tokenizer.ggml.treatment", kText, gguf_text("x")),
-                      "tokenizer.ggml.treatment is 'x', expected no such key");
+                      {"tokenizer.ggml.treatment", "'x'"});
   GgufBuilder stop = small_file("gpt-2");
   expect_gguf_refused(stop.add("tokenizer.ggml.eot_token_id", kU32, raw(261U)),
-                      "tokenizer.ggml.eot_token_id is 261, expected 0 <= id < 261");
-  expect_gguf_refused(small_file("x"), "tokenizer.ggml.pre is 'x', expected default, gpt-2");
+                      {"tokenizer.ggml.eot_token_id", "261"});
+  expect_gguf_refused(small_file("x"), {"tokenizer.ggml.pre", "'x'"});
   expect_gguf_refused(GgufBuilder().add("tokenizer.ggml.model", kText, gguf_text("t5")),
-                      "tokenizer.ggml.model is 't5', expected gpt2 or llama");
+                      {"tokenizer.ggml.model", "'t5'"});
   GgufBuilder role = small_file("gpt-2");
   expect_gguf_refused(role.add("tokenizer.ggml.eos_token_id", kU32, raw(261U)),
-                      "tokenizer.ggml.eos_token_id is 261, expected 0 <= id < 261");
+                      {"tokenizer.ggml.eos_token_id", "261"});
   Vocabulary twice = small_vocabulary();
   twice.tokens[256] = "the";
   expect_gguf_refused(small_file("gpt-2", twice), "the token 'the' has two ids, 256 and 257");
@@ -137,7 +135,7 @@ TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
                       "tokenizer.ggml.merges: 't h' is not two tokens that make a third");
   Vocabulary types = small_vocabulary();
   types.types.pop_back();
-  expect_gguf_refused(small_file("gpt-2", types), "token_type has 260 values for 261 tokens");
+  expect_gguf_refused(small_file("gpt-2", types), {"token_type", "260"});
 }
 
 // Tokens of SentencePiece with their scores: "▁ab" can be made of "▁a" and "b" or of "▁" and "ab".
@@ -217,15 +215,15 @@ TEST(GgufTokenizer, PutsASpaceBeforeATextUnlessTheFileSaysNo) {
 TEST(GgufTokenizer, RefusesScoresThatMeanNothing) {
   std::vector<ScoredToken> tokens = scored_tokens();
   tokens[4].score = NAN;
-  expect_gguf_refused(scored_file(tokens), "tokenizer.ggml.scores[4] is nan");
+  expect_gguf_refused(scored_file(tokens), {"tokenizer.ggml.scores[4]", "nan"});
   tokens = scored_tokens();
   tokens[5].token = std::string(1025, 'a');
-  expect_gguf_refused(scored_file(tokens), "token 5 has 1025 bytes, expected at most 1024");
+  expect_gguf_refused(scored_file(tokens), {"token 5", "1025"});
   GgufBuilder few;
   few.add("tokenizer.ggml.model", kText, gguf_text("llama"))
       .add("tokenizer.ggml.tokens", kArray, text_array({"a", "b"}))
       .add("tokenizer.ggml.scores", kArray, gguf_array(kF32, 1, raw(1.0F)));
-  expect_gguf_refused(few, "tokenizer.ggml.scores has 1 values for 2 tokens");
+  expect_gguf_refused(few, {"tokenizer.ggml.scores", "1"});
   GgufBuilder spaces = scored_file();
   spaces.add("tokenizer.ggml.remove_extra_whitespaces", kBool, std::string(1, '\1'));
   expect_gguf_refused(spaces, "tokenizer.ggml.remove_extra_whitespaces is true, expected false");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/core/error.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
@@ -17,6 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::elements_of;
+using testing_support::Refuses;
 using text::WordTokenizer;
 
 // Returns the labels of the pieces of a text, split by a tokenizer that knows all of them.
@@ -109,8 +111,7 @@ TEST(WordTokenizer, IsATokenizer) {
   EXPECT_FALSE(tokenizer.is_special(257));
   EXPECT_EQ(tokenizer.special_tokens().unknown, std::nullopt);
   EXPECT_THAT(tokenizer.tokens(tokenizer.ids("the cat")), ElementsAre(" the", " cat"));
-  EXPECT_THAT([&] { static_cast<void>(tokenizer.is_special(258)); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("the id is 258, expected 0 <= id < 258")));
+  EXPECT_THAT([&] { static_cast<void>(tokenizer.is_special(258)); }, Refuses("id", "258"));
   EXPECT_THAT([&] { tokenizer.encode_pair("the", "cat"); },
               ThrowsMessage<InvalidArgument>(HasSubstr("has no form for pairs")));
   EXPECT_THAT([&] { static_cast<void>(tokenizer.apply_chat_template({})); },
@@ -151,12 +152,8 @@ TEST(WordTokenizer, RefusesInvalidText) {
 TEST(WordTokenizer, RefusesIdsOutOfRange) {
   const WordTokenizer tokenizer("cat");
   const std::vector<std::int64_t> ids{256, 257};
-  EXPECT_THAT([&] { tokenizer.decode(ids); },
-              ThrowsMessage<InvalidArgument>(
-                  "WordTokenizer::decode: the id is 257, expected 0 <= id < 257"));
-  EXPECT_THAT(
-      [&] { tokenizer.token(-1); },
-      ThrowsMessage<InvalidArgument>("WordTokenizer::token: the id is -1, expected 0 <= id < 257"));
+  EXPECT_THAT([&] { tokenizer.decode(ids); }, Refuses("id", "257"));
+  EXPECT_THAT([&] { tokenizer.token(-1); }, Refuses("id", "-1"));
   EXPECT_THAT([&] { tokenizer.label(257); }, ThrowsMessage<InvalidArgument>(HasSubstr("label")));
 }
 

@@ -11,12 +11,14 @@
 #include "heed/distributed/thread_ranks.h"
 #include "heed/train/token_loss.h"
 #include "support/command.h"
+#include "support/refusal.h"
 
 namespace heed::train { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::read_text;
+using testing_support::Refuses;
 using testing_support::TemporaryFolder;
 
 // Records a run and ends it after a given step.
@@ -103,8 +105,7 @@ TEST(TrainCharacters, NamesWhatIsWrong) {
   const HeldOutText text = abc();
   CharacterTraining wrong = tiny();
   wrong.training.learning_rate = -1;
-  EXPECT_THAT([&] { train_characters(wrong, text, {}, silent); },
-              ThrowsMessage<InvalidArgument>("learning_rate is -1, expected a positive number"));
+  EXPECT_THAT([&] { train_characters(wrong, text, {}, silent); }, Refuses("learning_rate", "-1"));
   EXPECT_THAT([&] { train_characters(tiny(), HeldOutText("abcabcab"), {}, silent); },
               ThrowsMessage<std::runtime_error>(HasSubstr("expected more than context, 8")));
   const RunFolder run = new_run(folder / "run");

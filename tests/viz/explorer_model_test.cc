@@ -14,10 +14,13 @@
 #include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "heed/viz/explorer.h"
+#include "support/refusal.h"
 #include "viz/explorer/model_layers.h"
 #include "viz/explorer/page.h"
 
 namespace heed { namespace {
+
+using testing_support::Message;
 
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
@@ -73,9 +76,10 @@ std::vector<float> floats_of(const std::string& text) {
   return floats;
 }
 
-void expect_model_refused(const ModelAttention& model, const std::string& message) {
+void expect_model_refused(const ModelAttention& model, const Message& message) {
   EXPECT_THAT([&] { explorer_model_page(model); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("explorer_model_page: " + message)));
+              ThrowsMessage<InvalidArgument>(
+                  testing::AllOf(testing::HasSubstr("explorer_model_page: "), message)));
 }
 
 template <class Change>
@@ -155,8 +159,7 @@ TEST(ExplorerModel, ValuesAreStoredAsKeysAre) {
   EXPECT_FALSE(layers.at(1).contains("valueDim"));
   EXPECT_TRUE(data_of(page, "layer-0").contains("valueScales"));
   model.layers[0].value = Tensor<float>({3, 3, 5});
-  expect_model_refused(
-      model, "layers[0].value is [3, 3, 5], expected [a divisor of 2, 3, value_dim], or nothing");
+  expect_model_refused(model, {"layers[0].value", "[3, 3, 5]"});
 }
 
 TEST(ExplorerModel, MasksThatAreAlikeAreStoredOnce) {
@@ -268,16 +271,14 @@ TEST(ExplorerModel, TextsAreHarmless) {
 }
 
 TEST(ExplorerModel, RefusesLayersThatDoNotFit) {
-  const auto refused = [](auto change, const std::string& message) {
+  const auto refused = [](auto change, const Message& message) {
     expect_model_refused(changed(change), message);
   };
   refused([](auto& m) { m.layers.clear(); }, "layers is empty, expected at least one");
-  refused([](auto& m) { m.layers[0] = {}; },
-          "layers[0].weights is [0], expected [num_heads, T, head_dim]");
+  refused([](auto& m) { m.layers[0] = {}; }, {"layers[0].weights", "[0]"});
   refused([](auto& m) { m.layers[1] = {}; },
           "layers[1].weights is empty, expected either query and key, or weights, and not both");
-  refused([](auto& m) { m.layers[1].key = {}; },
-          "layers[1].key is [0], expected query and key, or neither");
+  refused([](auto& m) { m.layers[1].key = {}; }, {"layers[1].key", "[0]"});
   refused(
       [](auto& m) {
         m.layers[1].weights = Tensor<float>({2, 3, 3});
@@ -287,27 +288,24 @@ TEST(ExplorerModel, RefusesLayersThatDoNotFit) {
       [](auto& m) {
         m.layers[1].query = Tensor<float>({3, 3, 4});
       },
-      "layers[1].query is [3, 3, 4], expected [2, 3, head_dim]");
+      {"layers[1].query", "[3, 3, 4]"});
   refused(
       [](auto& m) {
         m.layers[1].key = Tensor<float>({3, 3, 4});
       },
-      "layers[1].key is [3, 3, 4], expected [a divisor of 2, 3, 4]");
+      {"layers[1].key", "[3, 3, 4]"});
   refused(
       [](auto& m) {
         m.layers[1].key = Tensor<float>({2, 3, 5});
       },
-      "layers[1].key is [2, 3, 5], expected [a divisor of 2, 3, 4]");
-  refused([](auto& m) { m.layers[0].key(0, 2, 1) = std::nanf(""); },
-          "layers[0].key is nan, expected finite numbers");
-  refused([](auto& m) { m.layers[0].scale = INFINITY; },
-          "layers[0].scale is inf, expected a finite number");
-  refused([](auto& m) { m.layers[0].softcap = -1; },
-          "layers[0].softcap is -1, expected 0 or a positive number");
+      {"layers[1].key", "[2, 3, 5]"});
+  refused([](auto& m) { m.layers[0].key(0, 2, 1) = std::nanf(""); }, {"layers[0].key", "nan"});
+  refused([](auto& m) { m.layers[0].scale = INFINITY; }, {"layers[0].scale", "inf"});
+  refused([](auto& m) { m.layers[0].softcap = -1; }, {"layers[0].softcap", "-1"});
 }
 
 TEST(ExplorerModel, RefusesWeightsThatAreNone) {
-  const auto refused = [](auto change, const std::string& message) {
+  const auto refused = [](auto change, const Message& message) {
     ModelAttention model = small_model();
     model.layers = {even_weights()};
     change(model.layers[0]);
@@ -317,37 +315,35 @@ TEST(ExplorerModel, RefusesWeightsThatAreNone) {
       [](auto& layer) {
         layer.weights = Tensor<float>({1, 3, 4});
       },
-      "layers[0].weights is [1, 3, 4], expected [1, 3, 3]");
-  refused([](auto& layer) { layer.weights(0, 0, 0) = -1; },
-          "layers[0].weights is -1, expected numbers from 0 to 1");
-  refused([](auto& layer) { layer.weights(0, 0, 0) = 2; },
-          "layers[0].weights is 2, expected numbers from 0 to 1");
+      {"layers[0].weights", "[1, 3, 4]"});
+  refused([](auto& layer) { layer.weights(0, 0, 0) = -1; }, {"layers[0].weights", "-1"});
+  refused([](auto& layer) { layer.weights(0, 0, 0) = 2; }, {"layers[0].weights", "2"});
   refused([](auto& layer) { layer.weights(0, 1, 2) = 0.5F; },
           "layers[0].weights is 0.5, expected 0 where the mask causal hides the key: head 0, query "
           "1, key 2");
 }
 
 TEST(ExplorerModel, RefusesWhatIsNotThere) {
-  const auto refused = [](auto change, const std::string& message) {
+  const auto refused = [](auto change, const Message& message) {
     expect_model_refused(changed(change), message);
   };
-  refused([](auto& m) { m.tokens.clear(); }, "tokens is 0 texts, expected 1 to 1024");
-  refused([](auto& m) { m.tokens.resize(1025); }, "tokens is 1025 texts, expected 1 to 1024");
-  refused([](auto& m) { m.tokens.resize(2); }, "tokens is 2 texts, expected 3, as layers[0] has");
-  refused([](auto& m) { m.words = {1}; }, "words is 1 numbers, expected 3 or none");
+  refused([](auto& m) { m.tokens.clear(); }, {"tokens", "0"});
+  refused([](auto& m) { m.tokens.resize(1025); }, {"tokens", "1025"});
+  refused([](auto& m) { m.tokens.resize(2); }, {"tokens", "2"});
+  refused([](auto& m) { m.words = {1}; }, {"words", "1"});
   refused(
       [](auto& m) {
         m.scores = {{"x", "", Tensor<float>({2, 3})}};
       },
-      "scores[0].values is [2, 3], expected [2, 2]");
+      {"scores[0].values", "[2, 3]"});
   refused(
       [](auto& m) {
         m.scores = {{"x", "", Tensor<float>({2, 2}, {0, 0, NAN, 0})}};
       },
-      "scores[0].values is nan, expected finite numbers");
-  refused([](auto& m) { m.opening_layer = 2; }, "opening_layer is 2, expected 0 to 1");
-  refused([](auto& m) { m.opening_head = -1; }, "opening_head is -1, expected 0 to 1");
-  refused([](auto& m) { m.opening_query = 3; }, "opening_query is 3, expected 0 to 2");
+      {"scores[0].values", "nan"});
+  refused([](auto& m) { m.opening_layer = 2; }, {"opening_layer", "2"});
+  refused([](auto& m) { m.opening_head = -1; }, {"opening_head", "-1"});
+  refused([](auto& m) { m.opening_query = 3; }, {"opening_query", "3"});
 }
 
 }  // namespace

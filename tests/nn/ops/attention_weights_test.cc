@@ -94,8 +94,7 @@ TEST(RecordedWeights, LossOnThemDrivesHeadsApart) {
 
 TEST(RecordedWeights, RefuseWhatDoesNotFit) {
   const Inputs in;
-  expect_refused([&] { attention_weights(in.query, in.sinks); },
-                 "attention: key has shape [4], expected 4 dimensions [batch, heads, length, dim]");
+  expect_refused([&] { attention_weights(in.query, in.sinks); }, {"key", "[4]"});
   expect_refused(
       [&] {
         attention_weights(in.query, normal_variable({2, 2, 6, 4}, 1));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "heed/core/parallel.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed::nn { namespace {
@@ -19,6 +20,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::max_difference;
 using testing_support::normal;
+using testing_support::Refuses;
 using testing_support::same_bits;
 
 template <class T>
@@ -60,12 +62,8 @@ TEST(Ops, RearrangementRefusesMisuse) {
         permute(x, {0, 0});
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("the order [0, 0] is no permutation")));
-  EXPECT_THAT(
-      [&] {
-        permute(x, {0, 1, 2});
-      },
-      ThrowsMessage<InvalidArgument>(HasSubstr("dim is 2")));
-  EXPECT_THAT([&] { split(x, 0); }, ThrowsMessage<InvalidArgument>(HasSubstr("size is 0")));
+  EXPECT_THAT([&] { permute(x, {0, 1, 2}); }, Refuses("dim", "2"));
+  EXPECT_THAT([&] { split(x, 0); }, Refuses("size", "0"));
   EXPECT_THAT([&] { concat<float>({}); }, ThrowsMessage<InvalidArgument>(HasSubstr("empty")));
   EXPECT_THAT(
       [&] {
@@ -79,8 +77,7 @@ TEST(Ops, RearrangementRefusesMisuse) {
 
 TEST(Ops, MatrixProductsRefuseMisuse) {
   const Variable<float> x(Tensor<float>({2, 3}));
-  EXPECT_THAT([&] { matmul(x, x); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("a has shape [2, 3] and b [2, 3]")));
+  EXPECT_THAT([&] { matmul(x, x); }, Refuses("b", "[2, 3]"));
   EXPECT_THAT(
       [&] {
         matmul(Variable<float>(Tensor<float>({2, 1, 3})),
@@ -166,8 +163,7 @@ TEST(Ops, CrossEntropyRefusesMisuse) {
   const auto with_targets = [&](const Tensor<std::int64_t>& targets) {
     return [&logits, targets] { cross_entropy<float>(logits, targets); };
   };
-  EXPECT_THAT(with_targets(Tensor<std::int64_t>({2}, {0, 3})),
-              ThrowsMessage<InvalidArgument>(HasSubstr("a target is 3")));
+  EXPECT_THAT(with_targets(Tensor<std::int64_t>({2}, {0, 3})), Refuses("target", "3"));
   EXPECT_THAT(
       with_targets(Tensor<std::int64_t>({3})),
       ThrowsMessage<InvalidArgument>(HasSubstr("targets have shape [3] but logits [2, 3]")));
@@ -192,11 +188,7 @@ TEST(Ops, DropoutIsAFunctionOfItsSeed) {
   sum(y).backward();
   EXPECT_TRUE(same_bits(to_tensor(ones.grad()), to_tensor(y.value())));
   EXPECT_THAT(elements(dropout(ones, {1, 7})), testing::Each(0));
-  EXPECT_THAT(
-      [&] {
-        dropout(ones, {-0.1F, 7});
-      },
-      ThrowsMessage<InvalidArgument>(HasSubstr("probability is -0.1")));
+  EXPECT_THAT([&] { dropout(ones, {-0.1F, 7}); }, Refuses("probability", "-0.1"));
 }
 
 // The tape's float results are as close to double as float allows.

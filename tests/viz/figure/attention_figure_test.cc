@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "heed/core/error.h"
+#include "support/refusal.h"
 #include "viz/figure/matrix_panel.h"
 #include "viz/figure/sample_figures.h"
 #include "viz/figure/scales.h"
@@ -22,6 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using testing_support::causal_square;
+using testing_support::Message;
 
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -188,30 +190,25 @@ TEST(AttentionFigure, RefusesWhatDoesNotFit) {
   const Tensor<float> weights({2, 3});
   const std::vector<std::string> one{"only"};
   const Tensor<bool> visible({3, 2});
-  const auto refuses = [](const auto& call, const std::string& text) {
-    EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  const auto refuses = [](const auto& call, const Message& text) {
+    EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(text));
   };
   refuses([&] { attention_figure(weights, {.queries = one}); },
           "attention_figure: 1 query labels were given for 2");
   refuses([&] { attention_figure(weights, {.keys = one}); }, "1 key labels were given for 3");
-  refuses([&] { attention_figure(weights, {.visible = visible}); },
-          "visible is [3, 2] but weights are");
-  refuses([&] { attention_figure(weights, {.scale_max = 0.0F}); }, "scale_max is 0");
-  refuses([&] { attention_figure(Tensor<float>({3})); }, "weights are [3]");
+  refuses([&] { attention_figure(weights, {.visible = visible}); }, {"visible", "[3, 2]"});
+  refuses([&] { attention_figure(weights, {.scale_max = 0.0F}); }, {"scale_max", "0"});
+  refuses([&] { attention_figure(Tensor<float>({3})); }, {"weights", "[3]"});
   refuses([&] { attention_figure(Tensor<float>({0, 3})); }, "no extent of 0");
   refuses(
       [&] {
         attention_figure(Tensor<float>({2, 1}), {.hides_first_key = true});
       },
       "leaves no key");
-  refuses(
-      [&] {
-        difference_figure(weights, Tensor<float>({3, 2}));
-      },
-      "a is [2, 3] but b is [3, 2]");
+  refuses([&] { difference_figure(weights, Tensor<float>({3, 2})); }, {"b", "[3, 2]"});
   refuses([&] { overview_figure(weights); }, "[num_layers, num_heads, q_len, kv_len]");
-  refuses([&] { mask_figure(Tensor<bool>({2})); }, "mask_figure: masks are [2]");
-  refuses([&] { position_figure(Tensor<float>({2})); }, "encodings are [2]");
+  refuses([&] { mask_figure(Tensor<bool>({2})); }, {"masks", "[2]"});
+  refuses([&] { position_figure(Tensor<float>({2})); }, {"encodings", "[2]"});
   refuses([&] { dimensions_figure(weights, std::vector<std::int64_t>{2}); }, "dimension 2");
 }
 

@@ -9,19 +9,20 @@
 #include <vector>
 
 #include "heed/core/error.h"
+#include "support/refusal.h"
 #include "support/tensors.h"
 
 namespace heed { namespace {
 
 using testing::DoubleNear;
-using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 using testing_support::kInfinity;
+using testing_support::Message;
 
 template <class Call>
-void expect_refusal(const Call& call, const std::string& text) {
-  EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+void expect_refusal(const Call& call, const Message& text) {
+  EXPECT_THAT(call, ThrowsMessage<InvalidArgument>(text));
 }
 
 TEST(CurvesFigure, AxesHoldEveryPoint) {
@@ -75,7 +76,7 @@ TEST(BarsFigure, TheAxisHoldsZeroAndEveryBar) {
       [&] {
         bars_figure(names, std::array{Bars{"x", {1, kInfinity}}});
       },
-      "a height is inf");
+      {"height", "inf"});
 }
 
 TEST(TemperatureFigure, GoesFromOneHotToEqual) {
@@ -89,7 +90,7 @@ TEST(TemperatureFigure, GoesFromOneHotToEqual) {
     for (const Curve& curve : panel.curves) sum += curve.y[i];
     EXPECT_THAT(sum, DoubleNear(1, 1e-12));
   }
-  expect_refusal([] { temperature_figure(Tensor<float>({2}, {kInfinity, 0})); }, "a score is inf");
+  expect_refusal([] { temperature_figure(Tensor<float>({2}, {kInfinity, 0})); }, {"score", "inf"});
   expect_refusal([] { temperature_figure(Tensor<float>({1}, {-kInfinity})); }, "finite element");
   expect_refusal([] { temperature_figure(Tensor<float>({2, 2})); }, "[2, 2]");
 }

@@ -12,6 +12,7 @@
 
 #include "heed/core/error.h"
 #include "support/places.h"
+#include "support/refusal.h"
 #include "viz/explorer/page.h"
 #include "viz/figure/golden_versions.h"
 #include "viz/figure/layout.h"
@@ -28,6 +29,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using testing::ThrowsMessage;
+using testing_support::Message;
 using testing_support::sample_weights;
 
 constexpr FigureFormat kFormats[] = {FigureFormat::kPng, FigureFormat::kSvg, FigureFormat::kPdf};
@@ -293,16 +295,16 @@ TEST(Figure, ANarrowPageHasThePanelsBelowEachOther) {
 }
 
 TEST(Figure, RefusesWhatDoesNotFit) {
-  const auto refuses = [](const Figure& figure, const std::string& text) {
+  const auto refuses = [](const Figure& figure, const Message& text) {
     EXPECT_THAT([&] { render_figure(figure, FigureFormat::kSvg); },
-                ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+                ThrowsMessage<InvalidArgument>(text));
   };
   Figure figure = sample_weights();
   figure.columns = 0;
-  refuses(figure, "columns is 0");
+  refuses(figure, {"columns", "0"});
   figure = sample_weights();
   figure.panels[0].cells.colors.pop_back();
-  refuses(figure, "panel 0 has 8 colours");
+  refuses(figure, {"panel 0", "8"});
   figure = sample_weights();
   figure.panels[0].width = 100'000;
   refuses(figure, "is 100000 × ");
