@@ -18,11 +18,11 @@ void add_bench(CLI::App& command) {
   add_bench_distributed(*verb);
   for (CLI::App* measured : verb->get_subcommands({})) measured->group("What to measure");
   verb->footer(
-      "Times are medians over repetitions; 'spread' is half the distance of their quartiles.\n"
-      "What is compared takes turns, repetition by repetition, so that a disturbance of the\n"
-      "machine meets all alike. The peak is the undisturbed rate of fused multiply-adds in\n"
-      "the same run, in the vectors that attention uses; twice that where bfloat16 is\n"
-      "multiplied in pairs, 16 times in tiles.");
+      "Times are medians over repetitions; 'spread' is half the distance of their\n"
+      "quartiles. What is compared takes turns, repetition by repetition, so that a\n"
+      "disturbance of the machine meets all alike. The peak is the undisturbed rate of\n"
+      "fused multiply-adds in the same run, in the vectors that attention uses; twice\n"
+      "that where bfloat16 is multiplied in pairs, 16 times in tiles.");
 }
 
 }  // namespace heed::cli

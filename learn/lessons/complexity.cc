@@ -147,7 +147,7 @@ void show_fused(Report& report) {
   constexpr int kRuns = 20;
   constexpr int kSlowRuns = 3;
   const Shape shape{1, 8, 256, 64};
-  report.step("The tutorial's benchmark: by hand, and fused");
+  report.step("A benchmark: by hand, and fused");
   report.paragraph(
       "Batch 1, 8 heads, 256 tokens of 64 dimensions, causal, on one thread: {} calls to warm up, "
       "then {} of each in turn. By hand the scores, the weights and the output are computed one "

@@ -109,7 +109,7 @@ TEST(DistributedBackward, TakesAnyLengths) {
 }
 
 TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
-  const testing_support::Sizes sizes{.batch = 2,
+  const testing_support::Sizes sizes{.batch = 1,
                                      .num_heads = 6,
                                      .num_kv_heads = 3,
                                      .q_len = 1100,
@@ -134,11 +134,20 @@ TEST(DistributedBackward, HasTheGradientsOfWhatOptionsHold) {
     const testing_support::DrawnOptions<float> options(sizes, chosen, ++seed);
     expect(*options);
   }
-  for (const Shape& shape :
-       {Shape{6, 1, 1100}, Shape{6, 1100, 1}, Shape{1, 1100, 1100}, Shape{2, 1, 1, 1}}) {
+}
+
+TEST(DistributedBackward, HasTheGradientsOfBiasesOfEveryShape) {
+  constexpr std::int64_t kLength = 1500;
+  const Operands<float> in({kLength, kLength, 2, 3});
+  // Without sinks, the gradient of a number added to all scores of a row is 0.
+  const Tensor<float> sinks = normal<float>({6}, 5);
+  const Mask mask = sliding_window(1200, 0);
+  for (const Shape& shape : {Shape{6, 1, kLength}, Shape{6, kLength, 1}, Shape{1, kLength, kLength},
+                             Shape{2, 1, 1, 1}}) {
     SCOPED_TRACE(to_string(shape));
     const Tensor<float> bias = normal<float>(shape, 6);
-    expect({.bias = bias.view()});
+    expect_gradients_of_one_process(in, {{3}, {3, DividedBy::kHeads}},
+                                    {.mask = mask, .bias = bias, .sinks = sinks});
   }
 }
 
