@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/engine/swept_options.h"
 #include "heed/attention/packed.h"
 #include "heed/attention/reference.h"
 #include "support/drawn_attention.h"
@@ -56,17 +57,17 @@ AttentionCase draw(std::mt19937& random, bool modifies_scores) {
   drawn.sizes.value_dim = one_of<std::int64_t>(random, {8, 16, 40, 64});
   drawn.magnitude = one_of(random, {0.3F, 1.0F, 3.0F, 10.0F, 30.0F});
   drawn.query_offset = drawn.sizes.kv_len - drawn.sizes.q_len;
-  // Masks that are ranges in one of two problems, and options whose errors the bounds below are of.
-  for (const testing_support::Option& option : testing_support::option_table()) {
-    const bool is_drawn = option.name == "sinks" || option.name == "dropout" ||
-                          (modifies_scores && (option.name == "softcap" || option.name == "alibi" ||
-                                               option.name == "bias"));
-    if (option.kind == testing_support::Option::Kind::kRange ? random() % 18 == 0
-                                                             : is_drawn && random() % 2 == 0) {
-      drawn.options.push_back(&option);
-    }
+  testing_support::SweptOptions options;
+  const std::uint32_t seed = random() % 1000;
+  if (random() % 2 == 0) options.masks.push_back(seed / 8 * 13 + seed % 8);
+  options.has_sinks = random() % 2 == 0;
+  if (modifies_scores) {
+    options.softcap = one_of(random, {0.0F, 0.0F, 20.0F});
+    options.has_alibi = random() % 2 == 0;
+    options.bias = random() % 2 == 0 ? 1 + random() % 1000 : 0;
   }
-  drawn.options_seed = random();
+  options.dropout = one_of(random, {0.0F, 0.0F, 0.0F, 0.3F});
+  drawn.options.push_back(options.row());
   return drawn;
 }
 
