@@ -15,7 +15,7 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE {
 // Adds the upper half of the lanes to the lower half until one lane is left; on ARM neighbours
 // first, for float, as its instruction does.
 template <class D>
-HWY_INLINE hwy::HWY_NAMESPACE::TFromD<D> sum_of_lanes(D d, hwy::HWY_NAMESPACE::VFromD<D> lanes) {
+HWY_INLINE hwy::HWY_NAMESPACE::TFromD<D> sum_of_lanes(D, hwy::HWY_NAMESPACE::VFromD<D> lanes) {
   namespace hn = hwy::HWY_NAMESPACE;
   if constexpr (HWY_ARCH_ARM_A64 && sizeof(hn::TFromD<D>) == 4 && hn::MaxLanes(D()) == 4) {
     const auto pairs = hn::Add(lanes, hn::Shuffle2301(lanes));
