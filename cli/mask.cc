@@ -105,7 +105,7 @@ std::string to_text(const MaskSummary& summary) {
   return text;
 }
 
-nlohmann::json to_json(const MaskSummary& summary) {
+nlohmann::json json_of(const MaskSummary& summary) {
   const auto count = [](const PairCount& pairs) {
     return nlohmann::json{{"visible", pairs.visible}, {"all", pairs.all}, {"share", pairs.share()}};
   };
@@ -146,7 +146,7 @@ void show_mask(const MaskArguments& arguments) {
     write_picture(files, kOut, arguments.out, picture);
     files.commit();
   }
-  std::cout << (arguments.as_json ? to_json(summary).dump(2, ' ', true) + '\n' : to_text(summary));
+  std::cout << (arguments.as_json ? json_of(summary).dump(2, ' ', true) + '\n' : to_text(summary));
 }
 
 }  // namespace
