@@ -10,7 +10,9 @@
 // processor time of each test, in seconds, that of its processes included: it does not depend on
 // what else the machine does.
 #include <gtest/gtest.h>
+#ifndef _WIN32
 #include <sys/resource.h>
+#endif
 
 #include <cstdlib>
 #include <fstream>
@@ -89,6 +91,7 @@ std::string value_of(std::string_view option, std::string_view name) {
 // seconds.
 double processor_time() {
   double seconds = 0;
+#ifndef _WIN32
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage used{};
     getrusage(who, &used);
@@ -96,6 +99,7 @@ double processor_time() {
       seconds += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
     }
   }
+#endif
   return seconds;
 }
 
