@@ -6,8 +6,8 @@
 
 namespace heed { inline namespace v0 { namespace platform {
 
-// wait_while() returns when `number` has another value. Whoever changes it wakes one thread that
-// waits, or all.
+// wait_while() returns when `number` has another value. A thread that changes it calls wake_one()
+// or wake_all().
 #if defined(_WIN32)
 // In libstdc++ 12 a thread that is about to wait may miss a change there, and the program's end
 // destroys what threads wait for.
