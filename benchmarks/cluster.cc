@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "arguments.h"
-#include "bench/case_arguments.h"
-#include "bench/divided_pass.h"
+#include "bench/divided_arguments.h"
 #include "bench/report.h"
 #include "heed/attention.h"
 #include "heed/core/parallel.h"
@@ -31,32 +30,17 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kSimulationOut = "--out";
 constexpr std::int64_t kMeasuredTokens = 4096;
 
-struct ClusterArguments {
-  Names divide{"automatic"};
-  Numbers ranks{1, 4, 16, 64}, seq{65536};
-  std::int64_t heads = 8, kv_heads = 0, head_dim = 64;
-  std::string mask = "causal";
+struct ClusterArguments : DividedArguments {
+  ClusterArguments() {
+    ranks = {1, 4, 16, 64};
+    seq = {65536};
+  }
+
   int threads = 0;  // per rank
   double latency_us = 20;
   double gbytes_per_s = 10;
   std::string out;  // a picture, or empty
   bool as_json = false;
-
-  std::vector<DividedCase> cases() const {
-    std::vector<DividedCase> all;
-    for (const std::int64_t length : seq) {
-      for (const std::string& by : divide) {
-        const AttentionShapes shapes{.num_heads = heads,
-                                     .num_kv_heads = kv_heads == 0 ? heads : kv_heads,
-                                     .q_len = length,
-                                     .kv_len = length,
-                                     .head_dim = head_dim,
-                                     .value_dim = head_dim};
-        all.push_back({false, shapes, mask, divided_by(by)});
-      }
-    }
-    return all;
-  }
 };
 
 Picture simulation_pictures(const Json& report) {
@@ -109,7 +93,7 @@ Json simulate_all(const ClusterArguments& arguments, double rate) {
                                      .latency_seconds = arguments.latency_us * 1e-6,
                                      .bytes_per_second = arguments.gbytes_per_s * 1e9};
   auto rows = Json::array();
-  for (const DividedCase& one : arguments.cases()) {
+  for (const DividedCase& one : arguments.cases(false)) {
     const auto plan_for = [&](std::int64_t size) {
       return distributed::plan(one.shapes, static_cast<int>(size), one.options(), one.divided_by);
     };
@@ -151,7 +135,7 @@ std::string simulation_table(const Json& report) {
 }
 
 void run_cluster(ClusterArguments arguments) {
-  const std::vector<DividedCase> cases = arguments.cases();
+  const std::vector<DividedCase> cases = arguments.cases(false);
   check_division(cases, arguments.ranks);
   if (arguments.threads == 0) arguments.threads = num_threads();
   Json report;
@@ -183,20 +167,7 @@ void add_cluster(CLI::App& command) {
   CLI::App* verb = command.add_subcommand(
       "cluster", "What ranks on machines of their own would take, by a model");
   auto arguments = std::make_shared<ClusterArguments>();
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;
-  add_names(*verb, "--divide", arguments->divide, {"automatic", "tokens", "heads"}, "automatic");
-  add_numbers(*verb, "--ranks", arguments->ranks, 1024, "How many ranks; 1,4,16,64");
-  add_numbers(*verb, "--seq", arguments->seq, kMost, "How many tokens; 65536");
-  const auto add = [&](const char* name, std::int64_t& number, const char* help) {
-    return add_option(*verb, name, number, help)
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}).description(""));
-  };
-  add("--heads", arguments->heads, "Heads of the query")->capture_default_str();
-  add("--kv-heads", arguments->kv_heads, "Heads of key and value; as the query");
-  add("--head-dim", arguments->head_dim, "Dimensions of a head")->capture_default_str();
-  add_option(*verb, "--mask", arguments->mask, "Which keys are seen")
-      ->type_name("MASK")
-      ->capture_default_str();
+  add_divided_options(*verb, *arguments, "How many ranks; 1,4,16,64", "How many tokens; 65536");
   add_option(*verb, "--threads", arguments->threads, "Threads of a rank; all, if not given")
       ->check(CLI::Range(1, 1024).description(""));
   add_option(*verb, "--latency", arguments->latency_us, "Microseconds of a message")

@@ -12,7 +12,7 @@
 
 #include "arguments.h"
 #include "bench/bench_verbs.h"
-#include "bench/case_arguments.h"
+#include "bench/divided_arguments.h"
 #include "bench/measured_ranks.h"
 #include "bench/report.h"
 #include "heed/core/parallel.h"
@@ -25,36 +25,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct DistributedArguments {
-  Names pass{"forward"}, divide{"automatic"};
-  Numbers ranks{1, 2}, seq{16384};
-  std::int64_t heads = 8, kv_heads = 0, head_dim = 64;
-  std::string mask = "causal";
+struct DistributedArguments : DividedArguments {
+  DistributedArguments() {
+    ranks = {1, 2};
+    seq = {16384};
+  }
+
+  Names pass{"forward"};
   int threads = 0;       // of all ranks together
   int threads_each = 0;  // of each process that mpirun started
   int repetitions = 3;
   bool as_json = false;
   bool names_ranks = false;  // --ranks is given
 
-  AttentionShapes shapes(std::int64_t length) const {
-    return {.num_heads = heads,
-            .num_kv_heads = kv_heads == 0 ? heads : kv_heads,
-            .q_len = length,
-            .kv_len = length,
-            .head_dim = head_dim,
-            .value_dim = head_dim};
-  }
   std::vector<DividedCase> cases() const;
 };
 
 std::vector<DividedCase> DistributedArguments::cases() const {
   std::vector<DividedCase> all;
   for (const std::string& one : pass) {
-    for (const std::int64_t length : seq) {
-      for (const std::string& by : divide) {
-        all.push_back({one == "backward", shapes(length), mask, divided_by(by)});
-      }
-    }
+    const std::vector<DividedCase> some = DividedArguments::cases(one == "backward");
+    all.insert(all.end(), some.begin(), some.end());
   }
   return all;
 }
@@ -140,21 +131,8 @@ void add_bench_distributed(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "distributed", "Attention of tokens divided among ranks, beside one process");
   auto arguments = std::make_shared<DistributedArguments>();
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;
   add_names(*verb, "--pass", arguments->pass, {"forward", "backward"}, "forward");
-  add_names(*verb, "--divide", arguments->divide, {"automatic", "tokens", "heads"}, "automatic");
-  add_numbers(*verb, "--ranks", arguments->ranks, 1024, "How many ranks; 1,2");
-  add_numbers(*verb, "--seq", arguments->seq, kMost, "How many tokens; 16384");
-  const auto add = [&](const char* name, std::int64_t& number, const char* help) {
-    return add_option(*verb, name, number, help)
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}).description(""));
-  };
-  add("--heads", arguments->heads, "Heads of the query")->capture_default_str();
-  add("--kv-heads", arguments->kv_heads, "Heads of key and value; as the query");
-  add("--head-dim", arguments->head_dim, "Dimensions of a head")->capture_default_str();
-  add_option(*verb, "--mask", arguments->mask, "Which keys are seen")
-      ->type_name("MASK")
-      ->capture_default_str();
+  add_divided_options(*verb, *arguments, "How many ranks; 1,2", "How many tokens; 16384");
   add_option(*verb, "--threads", arguments->threads,
              "Threads of all ranks together; all that there are, if not given")
       ->check(CLI::Range(1, 1024).description(""));
