@@ -55,6 +55,7 @@ endforeach()
 
 # The files that are omitted without layers, and the files of layers that models need nevertheless.
 set(heed_files_of_nn "/src/nn/|/src/models/(causal_|setting|text_writer)")
+set(heed_optional_files "/src/models/(causal_|setting|text_writer)|/src/viz/figure/")
 set(heed_files_without_nn "/src/nn/(past|ops/vector_loops)\\.cc$")
 
 # Only the files of the system for which heed is built are compiled, each by itself: headers of systems define names of all kinds.
@@ -76,7 +77,15 @@ foreach(library IN LISTS heed_libraries)
     list(FILTER found EXCLUDE REGEX "/src/core/platform_")
     list(APPEND sources ${found})
   endforeach()
-  heed_group_by_room(${HEED_UNITY_FILES} ${sources})
+  # Files that some builds leave out have units of their own, so that the others are the same units in every build.
+  set(optional ${sources})
+  list(FILTER optional INCLUDE REGEX "${heed_optional_files}")
+  set(always ${sources})
+  list(FILTER always EXCLUDE REGEX "${heed_optional_files}")
+  heed_group_by_room(${HEED_UNITY_FILES} ${always})
+  set(heed_group_suffix _optional)
+  heed_group_by_room(${HEED_UNITY_FILES} ${optional})
+  unset(heed_group_suffix)
   if(NOT HEED_BUILD_NN)
     set(kept ${sources})
     list(FILTER kept INCLUDE REGEX "${heed_files_without_nn}")

@@ -2,7 +2,8 @@
 # the same units as others, so that one compiler cache serves all builds.
 
 # heed_group_by_room(MOST SOURCE...): sets the unity group of each source, at most MOST per group. The room of a source is the
-# second folder of its path, as in src/attention. Pass all sources before removing any.
+# second folder of its path, as in src/attention. Pass all sources before removing any. The names of the groups end with
+# heed_group_suffix.
 function(heed_group_by_room most)
   foreach(source IN LISTS ARGN)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
@@ -18,7 +19,7 @@ function(heed_group_by_room most)
     set(index 0)
     foreach(source IN LISTS in_${room})
       math(EXPR unit "${index} / ${each}")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${unit})
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}${heed_group_suffix}_${unit})
       math(EXPR index "${index} + 1")
     endforeach()
   endforeach()
