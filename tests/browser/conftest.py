@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+from exhaustive import is_exhaustive, pytest_addoption, pytest_collection_modifyitems, pytest_configure  # noqa: E402, F401
 from heed_command import build, heed  # noqa: E402, F401
 
 # Seconds that a page or a program may take where other tests keep the processors busy.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import PATIENCE, SENTENCE, settle, wait_until
+from exhaustive import diagonal
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- <svg onload=alert(2)> ]]> &lt;b&gt; \" ' `${alert(3)}` a\u2028b"
 
@@ -85,8 +86,7 @@ def test_512_tokens_of_12_heads(heed, guard, tmp_path):
     assert page.locator("#table tr").count() == 31
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(("width", "scheme"), diagonal([1280, 400], ["light", "dark"]))
 def test_fits_the_screen(written, guard, build: pathlib.Path, width, scheme):
     page = guard.open(written(SENTENCE), "#t=0.5", viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width

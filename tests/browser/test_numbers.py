@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import SENTENCE, settle, weights_of
+from exhaustive import diagonal
 
 # The allowed difference between the page's softmax and heed's.
 TOLERANCE = 1e-6
@@ -51,8 +52,7 @@ def test_opens_with_the_sentence_and_has_a_worked_example(written, guard):
     assert warm.argmax(axis=1).tolist() == [4, 2, 1, 5, 0, 3]
 
 
-@pytest.mark.parametrize("mask", ["causal", "none", "sliding_window(2, 1)"])
-@pytest.mark.parametrize("temperature", [0.1, 1, 3])
+@pytest.mark.parametrize(("mask", "temperature"), diagonal(["causal", "none", "sliding_window(2, 1)"], [0.1, 1, 3]))
 def test_weights_agree_with_heed(written, guard, heed, mask, temperature):
     page = guard.open(written(SENTENCE, "--heads", 8))
     page.click("#mask-none")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import PATIENCE, settle
+from exhaustive import diagonal
 
 QUERIES, KEYS, HEADS = 3, 5, 2
 
@@ -77,9 +78,7 @@ PICTURE = """async () => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("lesson", ["temperature", "scaling"])
+@pytest.mark.parametrize(("lesson", "width", "scheme"), diagonal(["temperature", "scaling"], [390, 1280], ["light", "dark"]))
 def test_a_lesson_is_a_page_that_follows_the_screen(heed, guard, build, tmp_path, lesson, width, scheme):
     path = tmp_path / "lesson.html"
     heed("lesson", lesson, "--out", path)

@@ -68,7 +68,9 @@ def test_many_tiles(name: str) -> None:
     compare(name, (150, 300), torch.float32, 3e-5)
 
 
-@pytest.mark.parametrize("name", ["distance", "squared", "slopes", "gate", "shared"])
+@pytest.mark.parametrize(
+    "name", ["distance", "squared", "gate", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("slopes", "shared"))]
+)
 def test_gradients_are_differences(name: str) -> None:
     tensors, parameters = inputs_of(name, 4, 5, torch.float64)
 
