@@ -14,6 +14,8 @@ help: ## Say what there is to type
 	@echo 'make TARGET, where TARGET is one of'
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
+# It is to be seen soon: with kernels for this machine alone, while `make build` compiles all.
+demo: sets = $(shell scripts/instruction-sets)
 demo: build ## Compute attention on a sentence and show it
 	$(say) 'running build/release/heed demo'
 	@build/release/heed demo
@@ -22,7 +24,7 @@ demo: build ## Compute attention on a sentence and show it
 build: ## Build the command, build/release/heed
 	$(install) build
 	$(say) 'building build/release/heed'
-	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF --log-level=WARNING >/dev/null
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_INSTRUCTION_SETS=$(sets) --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_command
 
 # For packagers: CMake reads DESTDIR and puts it before PREFIX.
