@@ -166,7 +166,7 @@ def real_ones() -> dict[str, pathlib.Path]:
 class Pair:
     """A tokenizer as both libraries have it, and its number among all of them."""
 
-    def __init__(self, name: str, number: int, path: pathlib.Path, program: pathlib.Path) -> None:
+    def __init__(self, name: str, path: pathlib.Path, program: pathlib.Path, number: int = 0) -> None:
         self.name, self.number, self.path, self.program = name, number, path, program
         self.theirs = Tokenizer.from_file(str(path))
         self.prefix = PREFIXES.get(name, "\0")  # no token begins with NUL
@@ -187,7 +187,7 @@ def pair(request: pytest.FixtureRequest, build: pathlib.Path, tmp_path_factory: 
     if path is None:
         path = tmp_path_factory.mktemp(request.param) / "tokenizer.json"
         MAKERS[request.param]().save(str(path))
-    return Pair(request.param, request.param_index, path, build / "tests/python/probe/tokenizer_probe")
+    return Pair(request.param, path, build / "tests/python/probe/tokenizer_probe", request.param_index)
 
 
 WORDS = (
