@@ -1,6 +1,6 @@
 // The formulas are those of PyTorch 2.13 (ATen/core/DistributionsHelper.h,
 // ATen/native/cpu/DistributionTemplates.h). Its AVX2 build contracts a · b + c to a fused
-// multiply-add, so the same places use std::fma here; otherwise the last bit would differ.
+// multiply-add, so the same places use multiply_add here; otherwise the last bit would differ.
 
 #include <fmt/format.h>
 
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/mt19937.h"
+#include "core/multiply_add.h"
 #include "heed/core/random.h"
 
 namespace heed { inline namespace v0 {
@@ -81,7 +82,7 @@ void fill_uniform(Mt19937& engine, TensorView<T> out, double from, double to) {
   const T low = static_cast<T>(from);
   const T high = static_cast<T>(to);
   for_each_element(in_memory_order(out), [&](T& element) {
-    const T value = std::fma(standard_uniform<T>(engine), high - low, low);
+    const T value = multiply_add(standard_uniform<T>(engine), high - low, low);
     element = value == high ? low : value;  // rounding may reach the excluded bound
   });
 }
@@ -93,8 +94,8 @@ void normal_block(T* block, T mean, T std) {
   for (int i = 0; i < kBlock / 2; ++i) {
     const T radius = std::sqrt(T{-2} * std::log(T{1} - block[i]));
     const T angle = kTwoPi * block[i + kBlock / 2];
-    block[i] = std::fma(radius * std::cos(angle), std, mean);
-    block[i + kBlock / 2] = std::fma(radius * std::sin(angle), std, mean);
+    block[i] = multiply_add(radius * std::cos(angle), std, mean);
+    block[i + kBlock / 2] = multiply_add(radius * std::sin(angle), std, mean);
   }
 }
 
@@ -150,7 +151,7 @@ void TorchGenerator::fill_normal(TensorView<T> out, double mean, double std) {
     return;
   }
   for_each_element(in_memory_order(out), [&](T& element) {
-    element = static_cast<T>(std::fma(standard_normal(), std, mean));
+    element = static_cast<T>(multiply_add(standard_normal(), std, mean));
   });
 }
 
