@@ -15,7 +15,7 @@ namespace heed::bits {
 
 struct Call {
   std::string description;
-  // True if the bits depend on the accuracy of exp and log in double in the C library.
+  // True if the bits depend on the C library: on exp and log in double, or on exp2 in float.
   bool needs_libm = false;
   std::function<std::uint64_t()> hash;
 };
