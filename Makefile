@@ -116,14 +116,14 @@ fuzz-coverage: ## Say which branches of the parsers the fuzz targets reach (afte
 	$(install) build fuzz
 	@scripts/fuzz-coverage
 
-differential: ## Hold CASES (10000) drawn problems and as many of each property to the reference, from SEED (0)
+differential: ## Hold CASES (10000) drawn problems, as many of each property and the errors of 1200 to the reference, from SEED (0)
 	$(install) build test
 	$(say) 'building the tests'
 	@cmake --preset release -DHEED_BUILD_TESTS=ON --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target heed_tests
-	@HEED_DIFFERENTIAL_CASES=$(CASES) HEED_DIFFERENTIAL_SEED=$(SEED) \
+	@HEED_DIFFERENTIAL_CASES=$(CASES) HEED_DIFFERENTIAL_SEED=$(SEED) HEED_SWEEP_SEED=$(SEED) \
 		RC_PARAMS='seed=$(SEED) max_success=$(CASES)' \
-		build/release/tests/heed_tests --gtest_filter='Differential.*:*Properties.*'
+		build/release/tests/heed_tests --gtest_filter='Differential.*:*Properties.*:AccuracySweep.*'
 
 format: ## Lay out every source file as .clang-format says
 	$(install) lint

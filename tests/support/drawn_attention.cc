@@ -128,11 +128,15 @@ QueryOffset offset_of(const AttentionCase& drawn) {
 DrawnAttention::DrawnAttention(const AttentionCase& drawn)
     : options_(drawn.sizes, offset_of(drawn)) {
   const Sizes& s = drawn.sizes;
-  views_.query = laid_out(drawn.query_layout, {s.batch, s.num_heads, s.q_len, s.head_dim}, 1);
+  const std::uint32_t seed = 3 * drawn.contents_seed;
+  views_.query =
+      laid_out(drawn.query_layout, {s.batch, s.num_heads, s.q_len, s.head_dim}, seed + 1);
   // Multiplies the memory, because views may repeat an element.
   for (float& element : floats_.back().elements()) element *= drawn.magnitude;
-  views_.key = laid_out(drawn.key_layout, {s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, 2);
-  views_.value = laid_out(drawn.value_layout, {s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, 3);
+  views_.key =
+      laid_out(drawn.key_layout, {s.batch, s.num_kv_heads, s.kv_len, s.head_dim}, seed + 2);
+  views_.value =
+      laid_out(drawn.value_layout, {s.batch, s.num_kv_heads, s.kv_len, s.value_dim}, seed + 3);
   options_.add(drawn.options, drawn.options_seed);
 }
 

@@ -35,6 +35,7 @@ struct AttentionCase {
   std::int64_t offset_step = 0;  // added for each further batch entry
   Options options = {};          // besides query_offset
   std::uint64_t options_seed = 0;
+  std::uint32_t contents_seed = 0;  // of query, key and value
 };
 
 // The memory, views and options of a case.

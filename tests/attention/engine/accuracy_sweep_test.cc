@@ -5,21 +5,36 @@
 // numbers. One in eight of its errors exceeds five times that of another equally good computation,
 // as with two normal numbers; the control below shows it. So the test compares the distributions of
 // errors over all problems: their median and the 90, 95 and 99 % quantiles.
+//
+// Errors are relative to the sums of the magnitudes of what is added up, as rounding errors are.
+// Relative to results, the largest errors would be those of the results that cancel most, and not
+// of the least exact computations: of rows with one weight near 1 the gradients of scores are
+// 10⁻⁷ to 10⁻¹⁴ of their terms, so that both computations have no correct digit, and that of a bias
+// which all keys share is 0, in double some 10⁻¹⁷.
+//
+//   HEED_SWEEP_SEED=7 heed_tests --gtest_filter='AccuracySweep.*'
+//
+// draws other problems, for which the bounds hold as well, and prints the ratios of the quantiles.
+// The worst problems of a failure are listed with their sizes and options.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
+#include <cstdlib>
+#include <iostream>
 #include <iterator>
 #include <map>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "attention/engine/swept_options.h"
+#include "attention/engine/magnitudes.h"
+#include "attention/engine/relative_errors.h"
+#include "attention/engine/swept_problems.h"
 #include "heed/attention/packed.h"
 #include "heed/attention/reference.h"
 #include "support/drawn_attention.h"
@@ -31,84 +46,26 @@
 namespace heed { namespace {
 
 using testing_support::AttentionCase;
+using testing_support::drawn_for_sweep;
 using testing_support::DrawnAttention;
 using testing_support::expected_gradients;
 using testing_support::expected_of;
-using testing_support::grad_out_for;
 using testing_support::gradients_of;
-using testing_support::root_mean_square_error;
+using testing_support::Magnitudes;
+using testing_support::normal;
+using testing_support::RelativeErrors;
 using testing_support::run;
+using testing_support::Sizes;
 
-constexpr int kProblems = 600;
+constexpr int kProblems = 1200;  // half of them modify scores
 
-template <class T>
-T one_of(std::mt19937& random, std::initializer_list<T> choices) {
-  return choices.begin()[random() % choices.size()];
+std::uint32_t drawn_seed() {
+  const char* text = std::getenv("HEED_SWEEP_SEED");
+  return text == nullptr ? 1 : static_cast<std::uint32_t>(std::stoul(text));
 }
-
-AttentionCase draw(std::mt19937& random, bool modifies_scores) {
-  AttentionCase drawn;
-  drawn.sizes.batch = one_of<std::int64_t>(random, {1, 2});
-  drawn.sizes.num_kv_heads = one_of<std::int64_t>(random, {1, 2});
-  drawn.sizes.num_heads = drawn.sizes.num_kv_heads * one_of<std::int64_t>(random, {1, 2, 4});
-  drawn.sizes.q_len = one_of<std::int64_t>(random, {1, 7, 32, 60});
-  drawn.sizes.kv_len = one_of<std::int64_t>(random, {5, 64, 130, 300});
-  drawn.sizes.head_dim = one_of<std::int64_t>(random, {8, 16, 40, 64});
-  drawn.sizes.value_dim = one_of<std::int64_t>(random, {8, 16, 40, 64});
-  drawn.magnitude = one_of(random, {0.3F, 1.0F, 3.0F, 10.0F, 30.0F});
-  drawn.query_offset = drawn.sizes.kv_len - drawn.sizes.q_len;
-  testing_support::SweptOptions options;
-  const std::uint32_t seed = random() % 1000;
-  if (random() % 2 == 0) options.masks.push_back(seed / 8 * 13 + seed % 8);
-  options.has_sinks = random() % 2 == 0;
-  if (modifies_scores) {
-    options.softcap = one_of(random, {0.0F, 0.0F, 20.0F});
-    options.has_alibi = random() % 2 == 0;
-    options.bias = random() % 2 == 0 ? 1 + random() % 1000 : 0;
-  }
-  options.dropout = one_of(random, {0.0F, 0.0F, 0.0F, 0.3F});
-  drawn.options.push_back(options.row());
-  return drawn;
-}
-
-bool is_finite(const Tensor<double>& tensor) {
-  return std::all_of(tensor.elements().begin(), tensor.elements().end(),
-                     [](double x) { return std::isfinite(x); });
-}
-
-Tensor<float> rounded(const Tensor<double>& exact) {
-  Tensor<float> result(exact.shape());
-  std::copy(exact.elements().begin(), exact.elements().end(), result.data());
-  return result;
-}
-
-// The errors of one tensor over all problems, relative to the size of the exact result, and at
-// least the error of rounding the exact result.
-class Errors {
- public:
-  void add(const Tensor<float>& found, const Tensor<double>& exact) {
-    if (exact.empty() || !is_finite(exact)) return;
-    const double size = root_mean_square_error(Tensor<float>(exact.shape()), exact);
-    if (size == 0) return;
-    errors_.push_back(std::max(root_mean_square_error(found, exact),
-                               root_mean_square_error(rounded(exact), exact)) /
-                      size);
-  }
-  // Returns the quantile of the errors.
-  double quantile(double share) {
-    const auto index = static_cast<std::size_t>(share * static_cast<double>(errors_.size() - 1));
-    std::nth_element(errors_.begin(), errors_.begin() + static_cast<std::ptrdiff_t>(index),
-                     errors_.end());
-    return errors_[index];
-  }
-  std::size_t count() const { return errors_.size(); }
-
- private:
-  std::vector<double> errors_;
-};
 
 // The errors by name of the tensor.
-using Sweep = std::map<std::string, Errors>;
+using Sweep = std::map<std::string, RelativeErrors>;
 
 // Returns the lse of rows that see a key.
 template <class Real>
@@ -122,25 +79,32 @@ Tensor<Real> finite(const Tensor<Real>& lse, const Tensor<double>& exact) {
 
 // A problem and its exact results.
 struct Exact {
+  int number;
   const DrawnAttention& problem;
-  Tensor<float> grad_out = grad_out_for(problem.views());
+  Tensor<float> grad_out;
   testing_support::Expected forward = expected_of(problem.views(), problem.options());
   testing_support::ExpectedGradients gradients =
       expected_gradients(grad_out, problem.views(), problem.options());
+  Magnitudes magnitudes{grad_out, problem.views(), problem.options()};
 };
 
 void add(const Exact& expected, const AttentionOutput<float>& forward,
          const AttentionGradients<float>& found, Sweep& sweep) {
+  const auto add_error = [&](const char* name, const Tensor<float>& is,
+                             const Tensor<double>& should_be, const Tensor<double>& magnitudes) {
+    sweep[name].add(expected.number, is, should_be, magnitudes);
+  };
+  const auto lse = finite(expected.forward.exact.lse, expected.forward.exact.lse);
+  add_error("out", forward.out, expected.forward.exact.out, expected.magnitudes.out());
+  add_error("lse", finite(forward.lse, expected.forward.exact.lse), lse, lse);
   const AttentionGradients<double>& exact = expected.gradients.exact;
-  const auto& lse = expected.forward.exact.lse;
-  sweep["out"].add(forward.out, expected.forward.exact.out);
-  sweep["lse"].add(finite(forward.lse, lse), finite(lse, lse));
-  sweep["query"].add(found.query, exact.query);
-  sweep["key"].add(found.key, exact.key);
-  sweep["value"].add(found.value, exact.value);
-  sweep["slopes"].add(found.alibi_slopes, exact.alibi_slopes);
-  sweep["bias"].add(found.bias, exact.bias);
-  sweep["sinks"].add(found.sinks, exact.sinks);
+  const AttentionGradients<double>& sums = expected.magnitudes.gradients();
+  add_error("query", found.query, exact.query, sums.query);
+  add_error("key", found.key, exact.key, sums.key);
+  add_error("value", found.value, exact.value, sums.value);
+  add_error("slopes", found.alibi_slopes, exact.alibi_slopes, sums.alibi_slopes);
+  add_error("bias", found.bias, exact.bias, sums.bias);
+  add_error("sinks", found.sinks, exact.sinks, sums.sinks);
 }
 
 // Reverses the elements of each row.
@@ -213,7 +177,7 @@ constexpr double kShares[] = {0.5, 0.9, 0.95, 0.99};
 using AtShares = std::array<double, std::size(kShares)>;
 
 // Returns the ratios of the errors of two sweeps.
-AtShares ratios(Errors& of, Errors& to) {
+AtShares ratios(const RelativeErrors& of, const RelativeErrors& to) {
   AtShares result{};
   for (std::size_t i = 0; i < result.size(); ++i) {
     result[i] = of.quantile(kShares[i]) / to.quantile(kShares[i]);
@@ -221,29 +185,31 @@ AtShares ratios(Errors& of, Errors& to) {
   return result;
 }
 
-// The bounds are twice the plain computation's errors, except for:
-//
-// - Slopes and biases. The plain computation computes delta = Σ weight · grad_weight from the same
-// grad_weights from which it is subtracted, so that their rounding errors cancel in a sum over
-// keys. The kernels use Σ grad_out · out, which saves a pass over the keys. Against a plain
-// computation that does the same, the ratios on AVX-512 are 1.5, 1.7, 1.9 and 6.2 for slopes and
-// 1.6, 1.4, 1.9 and 1.5 for biases.
-// - SSE4, which has no fused multiply-add: rows with one weight near 1 keep a rounding error where
-// the plain computation cancels to 0. Its 95 % quantile of biases is 5.7 over the problems that GCC
-// draws and 6.5 over those of Clang, which draws in another order.
-AtShares bounds(const std::string& target, const std::string& name) {
-  if (name == "slopes") return {2.7, 4, 6.5, 10.5};
-  if (name == "bias") return {2, 3.9, target == "SSE4" ? 7.0 : 6.0, 5};
-  if (target == "SSE4" && (name == "query" || name == "key")) return {2, 2, 2, 12.5};
+// The bounds are twice the plain computation's errors, except for scores that are modified. In a
+// tile that moves m, the forward pass rounds exponents where they are as large as the scores, and
+// the backward pass does not: weights, lse and delta = Σ grad_out · out have errors of scores that
+// those of the backward pass lack. Slopes have most of them, as their sums multiply the error of
+// delta by distances, while in the plain computation it cancels: delta and what it is subtracted
+// from have the same errors. Of seeds 1 to 6 the largest ratios, on AVX2 or SSE4, are 3.5, 5.2, 8.6
+// and 8.7 for slopes, 1.7, 2.1, 2.3 and 2.5 for values, 2.1, 1.4, 1.5 and 2.2 for biases; all
+// others are at most 1.9. On AVX2, with exponents rounded after m has moved, no ratio exceeds 1.7.
+AtShares bounds(const std::string& name, bool modifies_scores) {
+  if (name == "slopes") return {4, 6, 10, 11};
+  if (name == "bias") return {2.5, 2, 2, 2.7};
+  if (name == "value" && modifies_scores) return {2, 2.5, 2.8, 3.1};
   return {2, 2, 2, 2};
 }
 
-void expect_at_most_twice_the_plain_error(bool modifies_scores) {
+std::map<std::string, Sweep> sweep_problems(bool modifies_scores, std::uint32_t seed) {
   std::map<std::string, Sweep> sweeps;
-  std::mt19937 random(5);
+  std::mt19937 random(seed);
   for (int i = 0; i < kProblems / 2; ++i) {
-    const DrawnAttention problem(draw(random, modifies_scores));
-    const Exact expected{problem};
+    const AttentionCase drawn = drawn_for_sweep(random, modifies_scores);
+    const DrawnAttention problem(drawn);
+    const Sizes& s = drawn.sizes;
+    const Exact expected{
+        i, problem,
+        normal<float>({s.batch, s.num_heads, s.q_len, s.value_dim}, drawn.contents_seed)};
     add(expected, {expected.forward.plain.out, expected.forward.plain.lse},
         expected.gradients.plain, sweeps["plain"]);
     add_control(expected, sweeps["control"]);
@@ -255,14 +221,41 @@ void expect_at_most_twice_the_plain_error(bool modifies_scores) {
     }
   }
   for (auto& [target, sweep] : sweeps) {
-    for (auto& [name, errors] : sweep) {
+    for (auto& [name, errors] : sweep) errors.finish();
+  }
+  return sweeps;
+}
+
+// Returns the drawn problems of these numbers as text.
+std::string describe(const std::vector<int>& numbers, bool modifies_scores, std::uint32_t seed) {
+  std::ostringstream text;
+  for (const int number : numbers) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < number; ++i) drawn_for_sweep(random, modifies_scores);
+    text << "\nproblem " << number << ':' << drawn_for_sweep(random, modifies_scores);
+  }
+  return text.str();
+}
+
+void expect_at_most_twice_the_plain_error(bool modifies_scores) {
+  const std::uint32_t seed = drawn_seed();
+  const auto sweeps = sweep_problems(modifies_scores, seed);
+  for (const auto& [target, sweep] : sweeps) {
+    for (const auto& [name, errors] : sweep) {
       if (target == "plain" || errors.count() == 0) continue;
       ASSERT_GT(errors.count(), 50U) << name;
-      const AtShares found = ratios(errors, sweeps["plain"][name]);
-      const AtShares allowed = bounds(target, name);
+      const AtShares found = ratios(errors, sweeps.at("plain").at(name));
+      const AtShares allowed = bounds(name, modifies_scores);
+      bool is_accurate = true;
+      std::cout << target << ' ' << name << ", " << errors.count() << " problems:";
       for (std::size_t share = 0; share < found.size(); ++share) {
-        EXPECT_LE(found[share], allowed[share]) << target << ' ' << name << ' ' << kShares[share];
+        is_accurate = is_accurate && found[share] <= allowed[share];
+        std::cout << ' ' << found[share];
       }
+      std::cout << '\n';
+      EXPECT_TRUE(is_accurate) << target << ' ' << name << " of seed " << seed
+                               << ", the largest errors:"
+                               << describe(errors.worst(), modifies_scores, seed);
     }
   }
 }

@@ -1,22 +1,28 @@
-// The options of the problems of the accuracy sweep. Its bounds are of the distribution of these
-// problems, so that they are drawn here and not from the table of options.
+// The problems of the accuracy sweep. Its bounds are of the distribution of these problems, so that
+// they are drawn here and not from the table of options.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <span>
+#include <sstream>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "support/drawn_attention.h"
 #include "support/options.h"
 #include "support/tensors.h"
 
 namespace heed::testing_support {
 
 struct SweptOptions {
+  std::uint32_t contents_seed = 0;   // of sinks and slopes
   std::vector<std::uint32_t> masks;  // a seed for a mask that is a range, or none
   bool has_sinks = false;
   float softcap = 0;
@@ -26,6 +32,8 @@ struct SweptOptions {
 
   // A row of options that adds all of them. It and its numbers live as long as the program.
   const Option* row() const;
+  // E.g. "softcap 20, slopes, bias 17".
+  std::string name() const;
 };
 
 namespace swept {
@@ -34,6 +42,11 @@ using Call = DrawnOptions<float>;
 
 inline std::int64_t below(std::mt19937& random, std::int64_t end) {
   return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+}
+
+template <class T>
+T one_of(std::mt19937& random, std::initializer_list<T> choices) {
+  return choices.begin()[random() % choices.size()];
 }
 
 // A mask that is a range of keys for each row, for queries that end at the last key.
@@ -105,27 +118,73 @@ inline FloatView bias(const Sizes& sizes, std::uint32_t seed, std::deque<Tensor<
 
 }  // namespace swept
 
+inline std::string SweptOptions::name() const {
+  std::ostringstream text;
+  const char* comma = "";
+  const auto add = [&](const char* what, auto number) {
+    if (number != 0) text << std::exchange(comma, ", ") << what << number;
+  };
+  add("softcap ", softcap);
+  add("bias ", bias);
+  add("dropout ", dropout);
+  if (has_alibi) text << std::exchange(comma, ", ") << "slopes";
+  if (has_sinks) text << std::exchange(comma, ", ") << "sinks";
+  return text.str();
+}
+
 inline const Option* SweptOptions::row() const {
   static std::deque<Option> rows;
+  static std::deque<std::string> names;
   static std::deque<Tensor<float>> numbers;
   const auto add = [swept = *this](swept::Call& call) {
     const Sizes& sizes = call.sizes();
     AttentionOptions& options = call.options();
-    for (const std::uint32_t seed : swept.masks) {
-      std::mt19937 random(seed);
+    const std::uint32_t seed = swept.contents_seed;
+    for (const std::uint32_t mask : swept.masks) {
+      std::mt19937 random(mask);
       options.mask = options.mask & swept::range_mask(sizes, random);
     }
     if (swept.bias != 0) options.bias = swept::bias(sizes, swept.bias, numbers);
     if (swept.has_sinks) {
-      options.sinks = numbers.emplace_back(normal<float>({sizes.num_heads}, 4)).view();
+      options.sinks = numbers.emplace_back(normal<float>({sizes.num_heads}, seed + 4)).view();
     }
     if (swept.has_alibi) {
-      options.alibi_slopes = numbers.emplace_back(normal<float>({sizes.num_heads}, 5)).view();
+      options.alibi_slopes =
+          numbers.emplace_back(normal<float>({sizes.num_heads}, seed + 5)).view();
     }
     options.softcap = swept.softcap;
     options.dropout = {.probability = swept.dropout, .seed = 7};
   };
-  return &rows.emplace_back(Option{.name = "swept", .kind = Option::Kind::kOther, .add = add});
+  return &rows.emplace_back(
+      Option{.name = names.emplace_back(name()), .kind = Option::Kind::kOther, .add = add});
+}
+
+// Draws a problem, without or with options for which kernels expose their scores.
+inline AttentionCase drawn_for_sweep(std::mt19937& random, bool modifies_scores) {
+  AttentionCase drawn;
+  drawn.sizes.batch = swept::one_of<std::int64_t>(random, {1, 2});
+  drawn.sizes.num_kv_heads = swept::one_of<std::int64_t>(random, {1, 2});
+  drawn.sizes.num_heads = drawn.sizes.num_kv_heads * swept::one_of<std::int64_t>(random, {1, 2, 4});
+  drawn.sizes.q_len = swept::one_of<std::int64_t>(random, {1, 7, 32, 60});
+  drawn.sizes.kv_len = swept::one_of<std::int64_t>(random, {5, 64, 130, 300});
+  drawn.sizes.head_dim = swept::one_of<std::int64_t>(random, {8, 16, 40, 64});
+  drawn.sizes.value_dim = swept::one_of<std::int64_t>(random, {8, 16, 40, 64});
+  drawn.magnitude = swept::one_of(random, {0.3F, 1.0F, 3.0F, 10.0F, 30.0F});
+  drawn.query_offset = drawn.sizes.kv_len - drawn.sizes.q_len;
+  drawn.contents_seed = random();
+  SweptOptions options;
+  options.contents_seed = drawn.contents_seed;
+  const std::uint32_t seed = random() % 1000;
+  if (random() % 2 == 0) options.masks.push_back(seed / 8 * 13 + seed % 8);
+  options.has_sinks = random() % 2 == 0;
+  if (modifies_scores) {
+    options.softcap = swept::one_of(random, {0.0F, 0.0F, 20.0F});
+    options.has_alibi = random() % 2 == 0;
+    options.bias = random() % 2 == 0 ? 1 + random() % 1000 : 0;
+  }
+  options.dropout = swept::one_of(random, {0.0F, 0.0F, 0.0F, 0.3F});
+  drawn.options.push_back(options.row());
+  return drawn;
 }
 
 }  // namespace heed::testing_support
