@@ -57,6 +57,7 @@
 #include "heed/models/config.h"
 #include "heed/models/generate.h"
 #include "heed/models/model.h"
+#include "heed/models/seal.h"
 #include "heed/models/weight_matrix.h"
 #include "heed/nn/past.h"
 #include "heed/text/characters.h"

@@ -34,6 +34,7 @@ static_assert(kKinds.size() == std::variant_size_v<GgufValue>);
 struct GgufFile::Contents {
   std::string name;
   std::unique_ptr<const io::MappedFile> file;  // null if the bytes are memory of the caller
+  std::span<const std::byte> bytes;
   io::GgufHeader header;
 
   const GgufValue& value(std::string_view key) const {
@@ -64,18 +65,22 @@ GgufFile GgufFile::open(const std::filesystem::path& path) {
   auto contents = std::make_shared<Contents>();
   contents->name = path.string();
   contents->file = std::make_unique<const io::MappedFile>(path);
-  contents->header = io::parse_gguf_header(contents->file->bytes(), contents->name);
+  contents->bytes = contents->file->bytes();
+  contents->header = io::parse_gguf_header(contents->bytes, contents->name);
   return GgufFile(std::move(contents));
 }
 
 GgufFile GgufFile::parse(std::span<const std::byte> bytes, const std::string& name) {
   auto contents = std::make_shared<Contents>();
   contents->name = name;
+  contents->bytes = bytes;
   contents->header = io::parse_gguf_header(bytes, name);
   return GgufFile(std::move(contents));
 }
 
 const std::string& GgufFile::name() const noexcept { return contents_->name; }
+
+std::span<const std::byte> GgufFile::bytes() const noexcept { return contents_->bytes; }
 
 const std::map<std::string, GgufValue, std::less<>>& GgufFile::metadata() const noexcept {
   return contents_->header.metadata;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/platform_files.h"
@@ -17,6 +19,12 @@ namespace {
 
 using platform::FileDescriptor;
 using platform::FileKind;
+
+thread_local ReadFiles* current_collection = nullptr;
+
+void note_read(const std::filesystem::path& path) {
+  if (current_collection != nullptr) current_collection->add(path);
+}
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
 
@@ -57,6 +65,7 @@ std::string read_text_file(const std::filesystem::path& path) {
     refuse_text(path, "neither a file nor a pipe");
   }
   check_text_size(status->size, path);
+  note_read(path);
   return read_to_end(file.get(), static_cast<std::size_t>(status->size), path);
 }
 
@@ -72,9 +81,18 @@ std::string read_whole_file(const std::filesystem::path& path, std::string_view 
                       fmt::format("the file has {} bytes, expected {} of at most {}", file.size(),
                                   kind, max_bytes));
   }
+  note_read(path);
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, std::as_writable_bytes(std::span<char>(text)));
   return text;
+}
+
+ReadFiles::ReadFiles() : outer_(std::exchange(current_collection, this)) {}
+
+ReadFiles::~ReadFiles() { current_collection = outer_; }
+
+void ReadFiles::add(const std::filesystem::path& path) {
+  if (std::find(paths_.begin(), paths_.end(), path) == paths_.end()) paths_.push_back(path);
 }
 
 std::string checksum(std::string_view text) {

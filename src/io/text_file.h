@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "heed/core/config.h"
 
@@ -26,6 +27,23 @@ HEED_API std::string read_standard_input();
 // file or cannot be read.
 HEED_API std::string read_whole_file(const std::filesystem::path& path, std::string_view kind,
                                      std::int64_t max_bytes = kMaxTextBytes);
+
+// Collects the files that read_text_file() and read_whole_file() read on this thread during its
+// lifetime, each once, in order. Of several such objects on a thread the latest collects.
+class HEED_API ReadFiles {
+ public:
+  ReadFiles();
+  ~ReadFiles();
+  ReadFiles(const ReadFiles&) = delete;
+  ReadFiles& operator=(const ReadFiles&) = delete;
+
+  const std::vector<std::filesystem::path>& paths() const noexcept { return paths_; }
+  void add(const std::filesystem::path& path);
+
+ private:
+  ReadFiles* outer_;
+  std::vector<std::filesystem::path> paths_;
+};
 
 // A checksum that identifies a text: 64-bit FNV-1a, in hexadecimal.
 HEED_API std::string checksum(std::string_view text);

@@ -219,6 +219,13 @@ StoredTensor Checkpoint::tensor(std::string_view name) const {
 
 const std::string& Checkpoint::name() const { return files_->name; }
 
+std::vector<CheckpointFile> Checkpoint::files() const {
+  std::vector<CheckpointFile> files;
+  if (files_->gguf) files.push_back({files_->gguf->name(), files_->gguf->bytes()});
+  for (const auto& file : files_->mapped) files.push_back({file->name(), file->bytes()});
+  return files;
+}
+
 std::optional<GgufFile> Checkpoint::gguf() const { return files_->gguf; }
 
 }}}  // namespace heed::v0::models

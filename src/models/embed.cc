@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "heed/models/model.h"
+#include "models/sealing.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
@@ -109,7 +110,7 @@ void pool(const Pooling& pooling, FloatView hidden, std::span<float> out) {
 
 }  // namespace
 
-Tensor<float> Model::embed(std::span<const std::string> texts) const {
+Tensor<float> Model::embed(std::span<const std::string> texts, const EmbedOptions& options) const {
   const Pooling pooling = config().pooling.value_or(Pooling{});
   const std::int64_t max_tokens = std::min(pooling.max_tokens, config().max_positions);
   std::vector<text::Encoding> encodings;
@@ -137,6 +138,7 @@ Tensor<float> Model::embed(std::span<const std::string> texts) const {
     }
     first = last;
   }
+  if (options.seal != nullptr) *options.seal = sealed_vectors(*this, texts, vectors);
   return vectors;
 }
 

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "heed/core/cancellation.h"
 #include "heed/core/error.h"
+#include "models/sealing.h"
 #include "text/literal_matcher.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -174,6 +176,8 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
                    const GenerateOptions& options) {
   check_generate(model, prompt, options);
   Generated result{.prompt_tokens = static_cast<std::int64_t>(prompt.size())};
+  std::optional<TextSealer> sealer;
+  if (options.seal != nullptr) sealer.emplace(model, prompt, options);
   TorchGenerator random(options.seed);
   nn::Past past = model.make_past(options.past);
   const Clock::time_point start = Clock::now();
@@ -186,6 +190,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
     check_cancelled();
     const Tensor<float> logits = model.logits(hidden);
     const std::int64_t id = choose_token(logits.elements(), options.sampling, random);
+    if (sealer) sealer->add(logits.elements(), id);
     if (is_end(model, id)) {
       result.reason = EndReason::kEndToken;
       break;
@@ -202,6 +207,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
   text.finish();
   if (text.reason() != EndReason::kMaxTokens) result.reason = text.reason();
   result.text = text.take();
+  if (sealer) *options.seal = sealer->finish(result.text, result.reason);
   return result;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,8 +47,10 @@ struct TransformerLayer {
 struct Model::Parts {
   ModelConfig config;
   std::unique_ptr<const text::Tokenizer> tokenizer;
-  std::optional<Checkpoint> checkpoint;  // the source of the weights
-  std::vector<std::string> tensors;      // the names of the tensors that are used
+  std::optional<Checkpoint> checkpoint;            // the source of the weights
+  std::vector<std::string> tensors;                // the names of the tensors that are used
+  std::filesystem::path path;                      // as load() took it
+  std::vector<std::filesystem::path> small_files;  // the configuration and the tokenizer
 
   WeightMatrix tokens;       // [vocab_size, hidden_size]
   WeightMatrix positions;    // [max_positions, hidden_size], or empty
@@ -55,6 +59,9 @@ struct Model::Parts {
   std::vector<TransformerLayer> layers;
   Norm final_norm;  // decoders only
   Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty
+
+  mutable std::mutex hash_mutex;
+  mutable std::string hash;  // of the files, empty until Model::sha256() is called
 };
 
 // The tokens of a pass: of whole texts, or of one text that continues a past.

@@ -10,6 +10,7 @@
 #include "heed/core/error.h"
 #include "heed/models/model.h"
 #include "heed/text/tokenizer.h"
+#include "io/text_file.h"
 #include "models/config_reading.h"
 #include "models/graph.h"
 #include "models/model_files.h"
@@ -150,10 +151,12 @@ bool has_tokenizer(const std::filesystem::path& folder) {
 }  // namespace
 
 Model load(const std::filesystem::path& path) {
+  const io::ReadFiles small_files;
   const std::filesystem::path folder =
       std::filesystem::is_directory(path) ? transformer_folder(path) : path;
   check_model_path(folder);
   auto parts = std::make_shared<Model::Parts>();
+  parts->path = path;
   const Checkpoint& checkpoint = parts->checkpoint.emplace(Checkpoint::open(folder));
   const std::optional<GgufFile> gguf = checkpoint.gguf();
   parts->config = gguf ? read_config(*gguf) : read_config(path);
@@ -165,6 +168,7 @@ Model load(const std::filesystem::path& path) {
   read_weights(reader, names, *parts);
   reader.check_all_read(parts->config);
   parts->tensors = reader.read();
+  parts->small_files = small_files.paths();
   return Model(std::move(parts));
 }
 

@@ -52,6 +52,8 @@ class HEED_API GgufFile {
   static GgufFile parse(std::span<const std::byte> bytes, const std::string& name);
 
   const std::string& name() const noexcept;
+  /// The whole file.
+  std::span<const std::byte> bytes() const noexcept;
   const std::map<std::string, GgufValue, std::less<>>& metadata() const noexcept;
   const std::map<std::string, GgufTensor, std::less<>>& tensors() const noexcept;
 

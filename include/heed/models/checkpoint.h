@@ -43,6 +43,12 @@ struct StoredTensor {
   std::span<const std::byte> bytes;  ///< may have any alignment
 };
 
+/// A file of a checkpoint, mapped. Valid as long as the Checkpoint or a copy of it exists.
+struct CheckpointFile {
+  std::string name;  ///< its path
+  std::span<const std::byte> bytes;
+};
+
 /// The elements as floats. @throws InvalidArgument when the shape does not fit the bytes.
 HEED_API Tensor<float> to_float(const StoredTensor& tensor);
 
@@ -72,6 +78,8 @@ class HEED_API Checkpoint {
   StoredTensor tensor(std::string_view name) const;
   /// The path, as errors name it.
   const std::string& name() const;
+  /// The files with the tensors, without an index.
+  std::vector<CheckpointFile> files() const;
   /// The GGUF file with its metadata, if the tensors are from one.
   std::optional<GgufFile> gguf() const;
 

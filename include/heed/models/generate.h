@@ -11,6 +11,7 @@
 #include "heed/core/config.h"
 #include "heed/core/random.h"
 #include "heed/models/model.h"
+#include "heed/models/seal.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
@@ -37,6 +38,9 @@ struct GenerateOptions {
   PastOptions past = {};
   /// Called with each new piece of the text, in whole characters; returning false ends the text.
   std::function<bool(std::string_view piece)> on_text = {};
+  /// Where given, receives the seal of prompt, options, logits and text. The model's files are
+  /// hashed first (Model::sha256).
+  Seal* seal = nullptr;
 };
 
 /// The reason for the end of a text.

@@ -76,6 +76,16 @@ struct ForwardOptions {
   std::function<void(std::int64_t, FloatView)> hidden_states = {};
 };
 
+struct Seal;
+
+/// Options of Model::embed().
+struct EmbedOptions {
+  Seal* seal = nullptr;  ///< where given, receives the seal of texts and vectors
+};
+
+/// Called with the bytes that were hashed so far, and all. From any thread, one call at a time.
+using HashProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+
 /// The storage of a past's keys and values.
 struct PastOptions {
   KvStorage key_storage = KvStorage::kFloat32;
@@ -124,7 +134,14 @@ class HEED_API Model {
   /// @return [texts.size(), hidden_size · number of pooling kinds]
   /// @throws InvalidArgument when a text is not valid UTF-8, or there is no tokenizer, and as
   /// forward().
-  Tensor<float> embed(std::span<const std::string> texts) const;
+  Tensor<float> embed(std::span<const std::string> texts, const EmbedOptions& options = {}) const;
+
+  /// The SHA-256 of the model's files in hexadecimal digits. Of a GGUF file it is what `sha256sum
+  /// FILE` prints; of a folder, that of the lines that `sha256sum FILE...` prints of the files that
+  /// load() read, sorted by name: `cd FOLDER && sha256sum FILE... | sha256sum`. It is computed at
+  /// the first call, at some hundred megabytes a second, and kept. Can be cancelled
+  /// (heed/core/cancellation.h). @throws IoError when a file cannot be read any more.
+  std::string sha256(const HashProgress& progress = {}) const;
 
   struct Parts;  ///< weights and tokenizer, which load() makes
 
