@@ -14,6 +14,8 @@
 #include "heed/viz/terminal.h"
 #include "input_text.h"
 #include "io/npy_stream.h"
+#include "models/sealed_run.h"
+#include "models/sealing.h"
 #include "models/trained_model.h"
 #include "output_files.h"
 #include "verbs.h"
@@ -31,6 +33,7 @@ struct EmbedArguments {
   std::vector<std::string> texts;
   std::string file;
   std::string out;
+  SealArguments seal;
   bool as_json = false;
 };
 
@@ -92,6 +95,22 @@ void print_neighbours(const std::vector<std::string>& texts, FloatView vectors) 
   }
 }
 
+// Returns the vectors; throws std::runtime_error where --verify names a seal of another model or of
+// other texts.
+Tensor<float> vectors_of(const models::Model& model, const std::vector<std::string>& texts,
+                         SealedRun& sealed) {
+  if (sealed.seal() != nullptr) {
+    sealed.hash(model);
+    sealed.check_inputs(models::begun_seal(model, texts));
+  }
+  return model.embed(texts, {.seal = sealed.seal()});
+}
+
+void print_vectors(const std::vector<std::string>& texts, FloatView vectors) {
+  if (texts.size() <= kMaxListedTexts) return print_neighbours(texts, vectors);
+  std::cout << fmt::format("{} texts, vectors of {} numbers\n", texts.size(), vectors.extent(1));
+}
+
 void run_embed(const EmbedArguments& arguments) {
   if (arguments.texts.empty() == arguments.file.empty()) {
     throw UsageError("expected either texts or --file (--file - reads standard input)");
@@ -102,22 +121,24 @@ void run_embed(const EmbedArguments& arguments) {
   }
   const std::vector<std::string> texts =
       arguments.file.empty() ? arguments.texts : lines_of(arguments.file);
+  SealedRun sealed(arguments.seal, models::SealKind::kEmbed);
   OutputFiles files;
+  if (!arguments.seal.file.empty()) files.protect("--seal-file", arguments.seal.file);
   if (!arguments.out.empty()) files.reserve(kEmbedOut, out);
-  const Tensor<float> vectors = load_trained(arguments.model).embed(texts);
+  const Tensor<float> vectors = vectors_of(load_trained(arguments.model), texts, sealed);
   if (!arguments.out.empty()) {
     files.write(kEmbedOut,
                 [&](const io::ByteSink& sink) { io::write_npy_stream(vectors.view(), sink); });
     files.commit();
   }
   if (arguments.as_json) {
-    const nlohmann::json json{{"texts", texts}, {"vectors", number_lists(vectors)}};
+    nlohmann::json json{{"texts", texts}, {"vectors", number_lists(vectors)}};
+    sealed.add_to(json);
     std::cout << json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << '\n';
-  } else if (texts.size() <= kMaxListedTexts) {
-    print_neighbours(texts, vectors);
   } else {
-    std::cout << fmt::format("{} texts, vectors of {} numbers\n", texts.size(), vectors.extent(1));
+    print_vectors(texts, vectors);
   }
+  sealed.finish(arguments.as_json);
 }
 
 }  // namespace
@@ -136,10 +157,16 @@ void add_embed(CLI::App& command) {
       ->type_name("FILE");
   add_option(*verb, kEmbedOut, arguments->out, "Also write the vectors as a .npy file")
       ->type_name("FILE");
+  add_seal_options(*verb, arguments->seal);
   add_flag(*verb, "--json", arguments->as_json, "Print one JSON object with the vectors instead");
   verb->footer(
-      "Example:\n"
-      "  heed embed --model all-MiniLM-L6-v2 \"A cat sat.\" \"A dog lay.\" \"Shares fell.\"");
+      "Examples:\n"
+      "  heed embed --model all-MiniLM-L6-v2 \"A cat sat.\" \"A dog lay.\" \"Shares fell.\"\n"
+      "  heed embed --model all-MiniLM-L6-v2 --file texts.txt --seal-file texts.seal\n"
+      "  heed embed --model all-MiniLM-L6-v2 --file texts.txt --verify @texts.seal\n"
+      "\n"
+      "A seal is heed1:embed:MODEL:INPUT:OPTIONS:OUTPUT:STEPS:ALL:CHECK. STEPS has two characters\n"
+      "for each vector, so that --verify says which texts differ (docs/models.md).");
   verb->callback([arguments] { run_embed(*arguments); });
 }
 

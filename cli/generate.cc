@@ -22,6 +22,8 @@
 #include "heed/models/character_model.h"
 #include "heed/viz/terminal.h"
 #include "input_text.h"
+#include "models/sealed_run.h"
+#include "models/sealing.h"
 #include "models/trained_model.h"
 #include "train/interrupt.h"
 #include "train/settings.h"
@@ -36,6 +38,7 @@ struct TextRequest {
   std::string prompt;
   bool is_chat = false;  // the prompt is a message, to which the model's chat template is applied
   models::GenerateOptions options;
+  SealArguments seal;
   bool as_json = false;
 };
 
@@ -64,14 +67,16 @@ std::string speed_line(const models::Generated& text) {
       written, text.decode_seconds, rate(written, text.decode_seconds), to_string(text.reason));
 }
 
-void print_text_json(const TextRequest& request, const models::Generated& text) {
-  const nlohmann::json json{{"prompt", request.prompt},
-                            {"text", text.text},
-                            {"token_ids", text.ids},
-                            {"reason", to_string(text.reason)},
-                            {"prompt_tokens", text.prompt_tokens},
-                            {"prefill_seconds", text.prefill_seconds},
-                            {"decode_seconds", text.decode_seconds}};
+void print_text_json(const TextRequest& request, const models::Generated& text,
+                     const SealedRun& sealed) {
+  nlohmann::json json{{"prompt", request.prompt},
+                      {"text", text.text},
+                      {"token_ids", text.ids},
+                      {"reason", to_string(text.reason)},
+                      {"prompt_tokens", text.prompt_tokens},
+                      {"prefill_seconds", text.prefill_seconds},
+                      {"decode_seconds", text.decode_seconds}};
+  if (text.reason != models::EndReason::kCaller) sealed.add_to(json);
   std::cout << json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
@@ -96,12 +101,18 @@ class StopOnSignal final : public Cancellation {
 
 // Prints the text as it is generated and, on stderr, the speed. Throws Interrupted after Ctrl-C.
 void write_text(TextRequest request) try {
+  SealedRun sealed(request.seal, models::SealKind::kGenerate);
   const models::Model model = models::load(request.model);
   const std::vector<std::int64_t> prompt = prompt_ids(model, request);
   models::check_generate(model, prompt, request.options);
   const InterruptGuard guard;
   StopOnSignal stop;
   const CancellationScope scope(&stop);
+  request.options.seal = sealed.seal();
+  if (sealed.seal() != nullptr) {
+    sealed.hash(model);
+    sealed.check_inputs(models::begun_seal(model, prompt, request.options));
+  }
   const bool is_shown = !request.as_json;
   request.options.on_text = [&](std::string_view piece) {
     stop.has_text = true;
@@ -114,11 +125,12 @@ void write_text(TextRequest request) try {
     std::cout << std::endl;
     std::cerr << speed_line(text) << '\n';
   } else {
-    print_text_json(request, text);
+    print_text_json(request, text, sealed);
   }
   if (InterruptGuard::signal() != 0) {
     throw Interrupted(InterruptGuard::signal(), "interrupted; the text so far is above");
   }
+  sealed.finish(request.as_json);
 } catch (const Cancelled&) {
   if (!request.as_json) std::cout << std::endl;
   throw Interrupted(InterruptGuard::signal(), "interrupted while it read the prompt");
@@ -136,6 +148,7 @@ struct GenerateArguments {
   std::vector<std::string> stop;
   bool is_chat = false;
   std::string cache = "float32";
+  SealArguments seal;
   bool as_json = false;
 };
 
@@ -146,8 +159,8 @@ std::string prompt_of(const CLI::App& verb, const GenerateArguments& arguments) 
   return read_words({is_given || !has_standard_input() ? arguments.prompt : kStandardInput});
 }
 
-constexpr const char* kOptionsOfTrainedModels[] = {"--top-k", "--top-p", "--stop", "--chat",
-                                                   "--cache"};
+constexpr const char* kOptionsOfTrainedModels[] = {"--top-k", "--top-p", "--stop",      "--chat",
+                                                   "--cache", "--seal",  "--seal-file", "--verify"};
 
 void check_usage(const CLI::App& verb, const GenerateArguments& arguments) {
   if (!arguments.words.empty() && verb.count("--prompt") > 0) {
@@ -214,6 +227,7 @@ void write_with_trained_model(const CLI::App& verb, const GenerateArguments& arg
                       .prompt = prompt_of(verb, arguments),
                       .is_chat = arguments.is_chat,
                       .options = {},
+                      .seal = arguments.seal,
                       .as_json = arguments.as_json};
   models::GenerateOptions& options = request.options;
   options.max_tokens = arguments.sampling.tokens;
@@ -292,12 +306,20 @@ void add_generate(CLI::App& command) {
              fmt::format("How keys and values are kept: {}", fmt::join(storage_names(), ", ")))
       ->capture_default_str()
       ->type_name("TYPE");
+  add_seal_options(*verb, arguments->seal);
   add_flag(*verb, "--json", arguments->as_json, "Print prompt and text as one JSON object");
   verb->footer(
       "Examples:\n"
       "  heed generate --model story --prompt \"The lighthouse\"\n"
       "  heed generate --model SmolLM2.gguf --chat \"Why is the sky blue?\"\n"
-      "  heed generate --model SmolLM2.gguf < beginning.txt");
+      "  heed generate --model SmolLM2.gguf < beginning.txt\n"
+      "  heed generate --model SmolLM2.gguf --tokens 40 --seal \"Once upon a time\"\n"
+      "  heed generate --model SmolLM2.gguf --tokens 40 --verify heed1:... \"Once upon a time\"\n"
+      "\n"
+      "A seal is heed1:generate:MODEL:INPUT:OPTIONS:OUTPUT:STEPS:ALL:CHECK. MODEL is the "
+      "beginning\n"
+      "of `sha256sum FILE`; STEPS has two characters for each token, so that --verify says which\n"
+      "is the first that differs. Numbers of threads change no bit (docs/models.md).");
   verb->callback([verb, arguments] { run_generate(*verb, *arguments); });
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _heed
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
-__all__ = ["ChatPrompt", "Generated", "Model", "load"]
+__all__ = ["ChatPrompt", "Generated", "Model", "SealDifference", "load", "seal_differences"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Generated:
     reason: str
     prefill_seconds: float
     decode_seconds: float
+    seal: str | None = None
 
 
 class ChatPrompt(str):
@@ -104,11 +105,23 @@ class Model:
         """The mean of -log p(token | tokens before it) in nats."""
         return self._model.mean_loss(self._ids(text, None)[0], list(switched_off))
 
-    def embed(self, texts: Sequence[str]) -> ndarray:
-        """One vector for each text, float32 [len(texts), hidden_size]."""
+    def sha256(self) -> str:
+        """The hash of the model's files: of a GGUF file what `sha256sum FILE` prints; of a folder that of the lines that it prints
+        of the files that load() read, sorted by name. Computed at the first call and kept."""
+        return self._model.sha256()
+
+    @overload
+    def embed(self, texts: Sequence[str], *, seal: Literal[False] = ...) -> ndarray: ...
+
+    @overload
+    def embed(self, texts: Sequence[str], *, seal: Literal[True]) -> tuple[ndarray, str]: ...
+
+    def embed(self, texts: Sequence[str], *, seal: bool = False) -> ndarray | tuple[ndarray, str]:
+        """One vector for each text, float32 [len(texts), hidden_size]; with seal=True these and their seal, a str
+        (seal_differences)."""
         if isinstance(texts, str):
             raise ValueError("embed: texts is one str, expected a list of them")
-        return self._model.embed(list(texts))
+        return self._model.embed(list(texts), seal)
 
     def generate(
         self,
@@ -122,9 +135,11 @@ class Model:
         stop: Sequence[str] = (),
         cache: str = "float32",
         on_text: Callable[[str], bool | None] | None = None,
+        seal: bool = False,
     ) -> Generated:
         """Goes on after a prompt: a text, ids, or what chat_prompt() gives. on_text is called with each piece of the text; False
-        ends it. The text is what follows the prompt's, with the space before its first word."""
+        ends it. The text is what follows the prompt's, with the space before its first word. With seal=True the result has a
+        seal, by which another machine verifies that it computes the same bits (seal_differences)."""
         options = {
             "max_tokens": max_tokens,
             "temperature": temperature,
@@ -134,6 +149,7 @@ class Model:
             "stop": stop if isinstance(stop, str) else list(stop),
             "cache": cache,
             "on_text": on_text,
+            "seal": seal,
         }
         return Generated(**self._model.generate(self._ids(prompt, None)[0], options))
 
@@ -149,6 +165,22 @@ class Model:
             return [operator.index(i) for i in text], []
         except TypeError:
             raise ValueError(f"ids are {text!r:.100}, expected a text or whole numbers") from None
+
+
+@dataclass(frozen=True)
+class SealDifference:
+    """A difference between two seals. part: kind, model, input, option, logits, choice, length, vectors, output or all; index: of
+    the token or the text, counted from 0, otherwise None; text: the difference as a sentence."""
+
+    part: str
+    index: int | None
+    text: str
+
+
+def seal_differences(expected: str, found: str) -> list[SealDifference]:
+    """How a computation differs from the one that was sealed, given both seals: generate(seal=True).seal, or what
+    embed(seal=True) gives. Empty where every bit is the same. Of the tokens of a text only the first that differs is listed."""
+    return [SealDifference(*difference) for difference in _heed.seal_differences(expected, found)]
 
 
 def load(path: str | os.PathLike[str]) -> Model:

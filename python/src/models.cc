@@ -17,6 +17,7 @@
 #include "call.h"
 #include "heed/models/generate.h"
 #include "heed/models/model.h"
+#include "heed/models/seal.h"
 #include "readers.h"
 
 namespace heed::python {
@@ -128,7 +129,9 @@ double mean_loss(const Model& model, const std::vector<std::int64_t>& ids,
 
 nb::dict generate(const Model& model, const std::vector<std::int64_t>& prompt,
                   models::GenerateOptions options, const std::string& cache,
-                  const nb::object& on_text) {
+                  const nb::object& on_text, bool is_sealed) {
+  models::Seal seal;
+  if (is_sealed) options.seal = &seal;
   const KvStorage storage = parse_kv_storage(cache, "generate: cache");
   options.past = {storage, storage};
   if (!on_text.is_none()) {
@@ -154,6 +157,7 @@ nb::dict generate(const Model& model, const std::vector<std::int64_t>& prompt,
   dict["reason"] = std::string(models::to_string(result.reason));
   dict["prefill_seconds"] = result.prefill_seconds;
   dict["decode_seconds"] = result.decode_seconds;
+  dict["seal"] = is_sealed ? nb::cast(to_string(seal)) : nb::none();
   return dict;
 }
 
@@ -164,6 +168,7 @@ nb::dict generate_by_names(const Model& model, const std::vector<std::int64_t>& 
     value = read_as<std::remove_reference_t<decltype(value)>>("generate", name, options[name]);
   };
   std::string cache;
+  bool is_sealed = false;
   set("max_tokens", read.max_tokens);
   set("temperature", read.sampling.temperature);
   set("top_k", read.sampling.top_k);
@@ -171,11 +176,30 @@ nb::dict generate_by_names(const Model& model, const std::vector<std::int64_t>& 
   set("seed", read.seed);
   set("stop", read.stop);
   set("cache", cache);
-  return generate(model, prompt, std::move(read), cache, options["on_text"]);
+  set("seal", is_sealed);
+  return generate(model, prompt, std::move(read), cache, options["on_text"], is_sealed);
 }
 
-nb::object embed(const Model& model, const std::vector<std::string>& texts) {
-  return to_object(without_lock([&] { return model.embed(texts); }), Library::kNumpy);
+// The vectors, or with a seal both.
+nb::object embed(const Model& model, const std::vector<std::string>& texts, bool is_sealed) {
+  models::Seal seal;
+  const models::EmbedOptions options{.seal = is_sealed ? &seal : nullptr};
+  nb::object vectors =
+      to_object(without_lock([&] { return model.embed(texts, options); }), Library::kNumpy);
+  return is_sealed ? nb::object(nb::make_tuple(vectors, to_string(seal))) : vectors;
+}
+
+// The part, the index or None, and the text of each difference.
+nb::list seal_differences(const std::string& expected, const std::string& found) {
+  nb::list list;
+  const auto all =
+      models::seal_differences(models::parse_seal(expected), models::parse_seal(found));
+  for (const models::SealDifference& difference : all) {
+    const nb::object index = difference.index < 0 ? nb::none() : nb::cast(difference.index);
+    list.append(
+        nb::make_tuple(std::string(to_string(difference.part)), index, difference.text));
+  }
+  return list;
 }
 
 // The text of a conversation and its ids.
@@ -215,12 +239,15 @@ void bind_models(nb::module_& module) {
       .def("attentions", &attentions)
       .def("logits", &logits)
       .def("mean_loss", &mean_loss)
-      .def("embed", &embed, nb::arg("texts"))
+      .def("embed", &embed, nb::arg("texts"), nb::arg("seal") = false)
+      .def("sha256",
+           [](const Model& model) { return without_lock([&] { return model.sha256(); }); })
       .def("generate", &generate_by_names);
   module.def(
       "load_model",
       [](const std::string& path) { return without_lock([&] { return models::load(path); }); },
       nb::arg("path"));
+  module.def("seal_differences", &seal_differences, nb::arg("expected"), nb::arg("found"));
 }
 
 }  // namespace heed::python

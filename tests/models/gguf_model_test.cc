@@ -15,6 +15,7 @@
 #include "heed/core/error.h"
 #include "heed/io/safetensors.h"
 #include "heed/models/model.h"
+#include "io/sha256.h"
 #include "support/gguf_builder.h"
 #include "support/tensors.h"
 #include "support/tiny_model.h"
@@ -200,6 +201,11 @@ TEST_F(GgufModels, DivisorsThatMeanNothingAreRefused) {
   expect_refused({-1, 1}, "holds -1, expected positive numbers");
   expect_refused({1, INFINITY}, "holds inf, expected positive numbers");
   expect_refused({NAN, 1}, "holds nan, expected positive numbers");
+}
+
+TEST_F(GgufModels, TheHashIsThatOfTheFile) {
+  const std::string bytes = file_.build();
+  EXPECT_EQ(opened(file_).sha256(), io::to_hex(io::Sha256().add(bytes).finish()));
 }
 
 // Keys besides weights: sizes and kinds, of every type.
