@@ -22,7 +22,7 @@ inline constexpr std::size_t kShortDigits = 8;
 inline constexpr std::size_t kAllDigits = 22;
 
 // The first `count` digits of base64url of the bytes.
-std::string base64(std::span<const std::byte> bytes, std::size_t count);
+HEED_API std::string base64(std::span<const std::byte> bytes, std::size_t count);
 // The parts of a seal that are known before the computation, as in its text.
 std::string inputs_text(const Seal& seal);
 

@@ -27,7 +27,7 @@ TEST(Sha256, HasThePublishedValues) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-std::vector<std::byte> message(std::size_t size) {
+std::vector<std::byte> counted_bytes(std::size_t size) {
   std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i % 251);
   return bytes;
@@ -37,16 +37,16 @@ std::vector<std::byte> message(std::size_t size) {
 // in range(201): h.update(hashlib.sha256(bytes(i % 251 for i in range(n))).digest())
 TEST(Sha256, OfEveryLengthIsPythons) {
   Sha256 all;
-  for (std::size_t size = 0; size <= 200; ++size) all.add(io::sha256(message(size)));
+  for (std::size_t size = 0; size <= 200; ++size) all.add(io::sha256(counted_bytes(size)));
   EXPECT_EQ(to_hex(all.finish()),
             "64ef7c229fce2408b5336b6a542fea0e078c3a87d2da85cb3fc52e2008b65021");
 }
 
 TEST(Sha256, DoesNotDependOnTheParts) {
-  const std::vector<std::byte> bytes = message(300);
+  const std::vector<std::byte> bytes = counted_bytes(300);
   const std::string expected = to_hex(io::sha256(bytes));
   for (std::size_t first = 0; first <= 130; ++first) {
-    for (const std::size_t second : {0, 1, 63, 64, 65, 170}) {
+    for (const std::size_t second : {0U, 1U, 63U, 64U, 65U, 170U}) {
       const std::span<const std::byte> all(bytes);
       Sha256 hash;
       hash.add(all.first(first)).add(all.subspan(first, second)).add(all.subspan(first + second));

@@ -127,6 +127,8 @@ def check_models() -> None:
         written = model.generate("heed", max_tokens=3)
         assert written.ids[0] == int(logits[-1].argmax()) and len(written.text) == 3
         assert model.mean_loss("heed") > 0
+        seal = model.generate("heed", max_tokens=3, seal=True).seal
+        assert heed.models.seal_differences(seal, seal) == []
 
 
 def check_loaded_libraries() -> None:
