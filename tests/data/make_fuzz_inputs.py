@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Writes the first inputs of the fuzz targets that reach the branches mutations do not find: records that must agree with each
 other, numbers at a limit, words of a grammar. Usage: tests/data/make_fuzz_inputs.py"""
+import base64
+import hashlib
 import json
 import struct
 import zlib
@@ -380,6 +382,20 @@ def tokenizer_json_inputs():
     write("tokenizer_json", "vocabulary", "\n".join(word_pieces()["model"]["vocab"]) + "\r\n")
 
 
+def seal_inputs():
+    model, all_parts = "0123456789abcdef", 22 * "x"
+    options = "n=40,t=0.8,k=3,p=0.5,s=7,key=int8,value=int4,stop=0011223344556677"
+    text = f"heed1:generate:{model}:01234567:{options}:89abcdef:AAbb-_99:{all_parts}"
+    pooling = "pool=mean+cls,norm=1,max=256,prompt=0011223344556677"
+    vectors = f"heed1:embed:{model}:01234567:{pooling}:89abcdef:AAbb:{all_parts}"
+    for name, seal in [("text", text), ("vectors", vectors)]:
+        write("seal", name, seal)
+        check = base64.urlsafe_b64encode(hashlib.sha256(seal.encode()).digest()).decode()[:4]
+        write("seal", f"{name}_checked", f"{seal}:{check}\n")
+    write("seal", "lines", f"heed1:embed:{model}:\r\n 01234567::89abcdef::{all_parts}")
+    write("seal", "version", "heed22:generate:x")
+
+
 for make in [npy_inputs, npz_inputs, safetensors_inputs, tokenizer_inputs, vocabulary_inputs, parallel_text_inputs, settings_inputs,
-             request_inputs, checkpoint_inputs, gguf_inputs, checkpoint_index_inputs, tokenizer_json_inputs]:
+             request_inputs, checkpoint_inputs, gguf_inputs, checkpoint_index_inputs, tokenizer_json_inputs, seal_inputs]:
     make()
