@@ -165,8 +165,9 @@ void add_embed(CLI::App& command) {
       "  heed embed --model all-MiniLM-L6-v2 --file texts.txt --seal-file texts.seal\n"
       "  heed embed --model all-MiniLM-L6-v2 --file texts.txt --verify @texts.seal\n"
       "\n"
-      "A seal is heed1:embed:MODEL:INPUT:OPTIONS:OUTPUT:STEPS:ALL:CHECK. STEPS has two characters\n"
-      "for each vector, so that --verify says which texts differ (docs/models.md).");
+      "A seal is heed1:embed:MODEL:INPUT:OPTIONS:OUTPUT:STEPS:ALL:CHECK. STEPS has two\n"
+      "characters for each vector, so that --verify says which differ. docs/models.md\n"
+      "defines each part.");
   verb->callback([arguments] { run_embed(*arguments); });
 }
 

@@ -313,13 +313,13 @@ void add_generate(CLI::App& command) {
       "  heed generate --model story --prompt \"The lighthouse\"\n"
       "  heed generate --model SmolLM2.gguf --chat \"Why is the sky blue?\"\n"
       "  heed generate --model SmolLM2.gguf < beginning.txt\n"
-      "  heed generate --model SmolLM2.gguf --tokens 40 --seal \"Once upon a time\"\n"
-      "  heed generate --model SmolLM2.gguf --tokens 40 --verify heed1:... \"Once upon a time\"\n"
+      "  heed generate --model SmolLM2.gguf --seal \"Once upon a time\"\n"
+      "  heed generate --model SmolLM2.gguf --verify heed1:... \"Once upon a time\"\n"
       "\n"
-      "A seal is heed1:generate:MODEL:INPUT:OPTIONS:OUTPUT:STEPS:ALL:CHECK. MODEL is the "
-      "beginning\n"
-      "of `sha256sum FILE`; STEPS has two characters for each token, so that --verify says which\n"
-      "is the first that differs. Numbers of threads change no bit (docs/models.md).");
+      "A seal is heed1:generate:MODEL:INPUT:OPTIONS:OUTPUT:STEPS:ALL:CHECK. MODEL is the\n"
+      "beginning of `sha256sum FILE`; STEPS has two characters for each token, so that\n"
+      "--verify says which is the first that differs. Numbers of threads change no bit.\n"
+      "docs/models.md defines each part.");
   verb->callback([verb, arguments] { run_generate(*verb, *arguments); });
 }
 
