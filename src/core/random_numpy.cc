@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/mt19937.h"
+#include "heed/core/elementary.h"
 #include "heed/core/random.h"
 
 namespace heed { inline namespace v0 {
@@ -47,7 +48,7 @@ double NumpyRandomState::standard_normal() {
     y = 2 * standard_uniform(engine_) - 1;
     square = x * x + y * y;
   } while (square >= 1 || square == 0);
-  const double factor = std::sqrt(-2 * std::log(square) / square);
+  const double factor = std::sqrt(-2 * elementary::log(square) / square);
   next_normal_ = factor * x;
   return factor * y;
 }

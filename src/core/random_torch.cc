@@ -19,6 +19,7 @@
 
 #include "core/mt19937.h"
 #include "core/multiply_add.h"
+#include "heed/core/elementary.h"
 #include "heed/core/random.h"
 
 namespace heed { inline namespace v0 {
@@ -92,10 +93,10 @@ template <class T>
 void normal_block(T* block, T mean, T std) {
   constexpr auto kTwoPi = static_cast<T>(2 * std::numbers::pi);
   for (int i = 0; i < kBlock / 2; ++i) {
-    const T radius = std::sqrt(T{-2} * std::log(T{1} - block[i]));
+    const T radius = std::sqrt(T{-2} * elementary::log(T{1} - block[i]));
     const T angle = kTwoPi * block[i + kBlock / 2];
-    block[i] = multiply_add(radius * std::cos(angle), std, mean);
-    block[i + kBlock / 2] = multiply_add(radius * std::sin(angle), std, mean);
+    block[i] = multiply_add(radius * elementary::cos(angle), std, mean);
+    block[i + kBlock / 2] = multiply_add(radius * elementary::sin(angle), std, mean);
   }
 }
 
@@ -126,9 +127,9 @@ void TorchGenerator::manual_seed(std::uint64_t seed) {
 double TorchGenerator::standard_normal() {
   if (next_normal_) return *std::exchange(next_normal_, std::nullopt);
   const double angle = 2 * std::numbers::pi * standard_uniform<double>(engine_);
-  const double radius = std::sqrt(-2 * std::log1p(-standard_uniform<double>(engine_)));
-  next_normal_ = radius * std::sin(angle);
-  return radius * std::cos(angle);
+  const double radius = std::sqrt(-2 * elementary::log1p(-standard_uniform<double>(engine_)));
+  next_normal_ = radius * elementary::sin(angle);
+  return radius * elementary::cos(angle);
 }
 
 void TorchGenerator::uniform(TensorView<float> out, double from, double to) {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/models/checkpoint.h"
 #include "heed/models/config.h"
@@ -71,7 +72,7 @@ RotaryScaling gguf_yarn(io::GgufKeys& keys, double factor, std::int64_t position
   }
   const double attention = keys.number(kRopeAttention, 1);
   if (!(attention > 0 && std::isfinite(attention))) keys.fail(kRopeAttention, "a positive number");
-  scaling.attention_factor = attention * (1 + 0.1 * std::log(factor));
+  scaling.attention_factor = attention * (1 + 0.1 * elementary::log(factor));
   return scaling;
 }
 

@@ -11,6 +11,7 @@
 #include "heed/attention/mask.h"
 #include "heed/attention/packed.h"
 #include "heed/attention/rotary.h"
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/core/parallel.h"
 #include "models/kernels/row_functions.h"
@@ -113,9 +114,9 @@ class Pass {
         const double angle = static_cast<double>(positions_[static_cast<std::size_t>(token)]) *
                              frequencies.inv_freq.data()[i];
         cos_.data()[token * pairs + i] =
-            static_cast<float>(std::cos(angle) * frequencies.attention_factor);
+            static_cast<float>(elementary::cos(angle) * frequencies.attention_factor);
         sin_.data()[token * pairs + i] =
-            static_cast<float>(std::sin(angle) * frequencies.attention_factor);
+            static_cast<float>(elementary::sin(angle) * frequencies.attention_factor);
       }
     });
   }

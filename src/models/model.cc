@@ -11,6 +11,7 @@
 
 #include "heed/attention/statistics.h"
 #include "heed/core/cancellation.h"
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/core/tensor.h"
 #include "models/graph.h"
@@ -226,7 +227,7 @@ double loss_of(float* logits, std::int64_t size, std::int64_t token) {
   const float largest = loops.largest(logits, size);
   const float chosen = logits[token];
   const double sum = loops.exp_and_sum(logits, largest, size, logits);
-  return std::log(sum) + static_cast<double>(largest) - static_cast<double>(chosen);
+  return elementary::log(sum) + static_cast<double>(largest) - static_cast<double>(chosen);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/models/generate.h"
 
@@ -58,7 +59,7 @@ class Ranking {
       const double logit = static_cast<double>(logits[i]);
       // Avoids the difference of two infinities: the likeliest token has distance 0.
       const double below = logit == largest ? 0 : logit - largest;
-      candidates_.push_back({static_cast<std::int64_t>(i), std::exp(below / temperature)});
+      candidates_.push_back({static_cast<std::int64_t>(i), elementary::exp(below / temperature)});
     }
   }
 

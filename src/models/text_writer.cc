@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/core/random.h"
 #include "heed/io/safetensors.h"
@@ -28,7 +29,8 @@ std::int64_t drawn_token(std::span<const float> logits, double temperature,
   std::vector<double> sums;
   double sum = 0;
   for (const float logit : logits) {
-    sum += std::exp((static_cast<double>(logit) - static_cast<double>(*largest)) / temperature);
+    sum +=
+        elementary::exp((static_cast<double>(logit) - static_cast<double>(*largest)) / temperature);
     sums.push_back(sum);
   }
   const double point = random.rand<double>({1})(0) * sum;

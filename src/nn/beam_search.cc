@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "heed/core/elementary.h"
 #include "nn/search_steps.h"
 
 namespace heed { inline namespace v0 { namespace nn {
@@ -120,7 +121,7 @@ class Beam {
 
   double rank(const Hypothesis<T>& hypothesis) const {
     const auto length = static_cast<double>(hypothesis.tokens.size());
-    return hypothesis.log_probability / std::pow((5 + length) / 6, options_.length_penalty);
+    return hypothesis.log_probability / elementary::pow((5 + length) / 6, options_.length_penalty);
   }
 
   Writer<T>& writer_;

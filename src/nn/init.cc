@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+
 namespace heed { inline namespace v0 {
 
 namespace {

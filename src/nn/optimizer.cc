@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "heed/core/elementary.h"
 #include "heed/core/parallel.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/vector_loops.h"
@@ -125,8 +126,8 @@ template <class T>
 void Adam<T>::adapt(const Slot& slot, T kept) {
   const auto [beta1, beta2] = options_.betas;
   const auto steps = static_cast<double>(slot.step);
-  const auto rate = static_cast<T>(this->learning_rate() / (1 - std::pow(beta1, steps)));
-  const auto root = static_cast<T>(std::sqrt(1 - std::pow(beta2, steps)));
+  const auto rate = static_cast<T>(this->learning_rate() / (1 - elementary::pow(beta1, steps)));
+  const auto root = static_cast<T>(std::sqrt(1 - elementary::pow(beta2, steps)));
   const AdamFactors<T> factors{.kept = kept,
                                .take = static_cast<T>(1 - beta1),
                                .keep_square = static_cast<T>(beta2),
@@ -213,7 +214,7 @@ double WarmupCosine::operator()(std::int64_t step) const {
   if (step >= total_steps) return floor;
   const double done =
       static_cast<double>(step - warmup_steps) / static_cast<double>(total_steps - warmup_steps);
-  return floor + (peak - floor) * (1 + std::cos(M_PI * done)) / 2;
+  return floor + (peak - floor) * (1 + elementary::cos(M_PI * done)) / 2;
 }
 
 template class Optimizer<float>;

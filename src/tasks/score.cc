@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 { namespace tasks {
@@ -65,10 +66,10 @@ void combine(const Matches& matches, const BleuOptions& options, Bleu& bleu) {
     }
     bleu.precisions[n] = 100 * correct / total;
     is_zero = is_zero || correct == 0;
-    log_sum += std::log(bleu.precisions[n]);
+    log_sum += elementary::log(bleu.precisions[n]);
   }
   if (is_zero || (order < kMaxNgram && !options.effective_order)) return;
-  bleu.score = bleu.brevity_penalty * std::exp(log_sum / order);
+  bleu.score = bleu.brevity_penalty * elementary::exp(log_sum / order);
 }
 
 struct Group {
@@ -91,7 +92,7 @@ Bleu corpus_bleu(std::span<const Tokens> hypotheses, std::span<const Tokens> ref
   if (bleu.hypothesis_length > 0) {
     const double ratio =
         static_cast<double>(bleu.reference_length) / static_cast<double>(bleu.hypothesis_length);
-    bleu.brevity_penalty = std::exp(std::min(0.0, 1 - ratio));
+    bleu.brevity_penalty = elementary::exp(std::min(0.0, 1 - ratio));
   }
   combine(matches, options, bleu);
   return bleu;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace heed { namespace {
+namespace heed::elementary_test { namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -392,4 +392,4 @@ TEST(Elementary, ResultsHaveTheRecordedBits) {
 }
 
 }  // namespace
-}  // namespace heed
+}  // namespace heed::elementary_test

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/core/config.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 {
 
@@ -70,7 +71,7 @@ struct OnlineSoftmax {
   Real normalise(std::span<Real> result) const {
     check("OnlineSoftmax::normalise", result.size());
     for (std::size_t d = 0; d < out.size(); ++d) result[d] = is_empty() ? 0 : out[d] / sum;
-    return is_empty() ? largest : largest + std::log(sum);
+    return is_empty() ? largest : largest + elementary::log(sum);
   }
 
  private:
@@ -90,7 +91,7 @@ struct OnlineSoftmax {
   }
 
   // ∞ − ∞ would be NaN.
-  static Real weight(Real score, Real m) { return score == m ? 1 : std::exp(score - m); }
+  static Real weight(Real score, Real m) { return score == m ? 1 : elementary::exp(score - m); }
 
   void check(const char* function, std::size_t found) const {
     if (found != out.size()) detail::throw_value_dim(function, found, out.size());

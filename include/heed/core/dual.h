@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "heed/core/config.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 {
 
@@ -143,26 +144,27 @@ struct Dual {
   friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
 };
 
-/// eˣ, for float within 3 units in the last place, for other types the standard library's.
+/// eˣ, for float within 3 units in the last place, for double that of elementary.h.
 template <std::floating_point T>
 [[gnu::always_inline]] inline T exp(T x) {
   if constexpr (std::is_same_v<T, float>) {
     return detail::float_exp(x);
   } else {
-    return std::exp(x);
+    return elementary::exp(x);
   }
 }
+/// log x, that of elementary.h.
 template <std::floating_point T>
 T log(T x) {
-  return std::log(x);
+  return elementary::log(x);
 }
-/// tanh x, for float within 3 units in the last place, for other types the standard library's.
+/// tanh x, for float within 3 units in the last place, for double that of elementary.h.
 template <std::floating_point T>
 [[gnu::always_inline]] inline T tanh(T x) {
   if constexpr (std::is_same_v<T, float>) {
     return detail::float_tanh(x);
   } else {
-    return std::tanh(x);
+    return elementary::tanh(x);
   }
 }
 template <std::floating_point T>
@@ -181,7 +183,7 @@ Dual<T> exp(Dual<T> x) {
 }
 template <std::floating_point T>
 Dual<T> log(Dual<T> x) {
-  return {std::log(x.value), x.derivative / x.value};
+  return {elementary::log(x.value), x.derivative / x.value};
 }
 template <std::floating_point T>
 Dual<T> tanh(Dual<T> x) {

@@ -9,6 +9,7 @@
 #include "attention/engine/exact_rows.h"
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/keys_together.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 { namespace engine {
 
@@ -253,7 +254,7 @@ double PanelGradients<Real>::sink_weight(const BackwardCall<Real>& job, std::int
   const double sink = (*request_->sinks)(rows_.head_place(r));
   if (exact_ != nullptr) return exact_->weight_of(sink, r);
   const double low = lse_low_ == nullptr ? 0 : double{lse_low_[r]};
-  return std::exp(sink - double{lse_of(job, r)} - low);
+  return elementary::exp(sink - double{lse_of(job, r)} - low);
 }
 
 template <class Real>

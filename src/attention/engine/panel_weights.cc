@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "attention/engine/seen_tile.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 { namespace engine {
 
@@ -48,8 +49,8 @@ template <class Real>
 void PanelWeights<Real>::finish() {
   for (std::int32_t r = 0; r < rows_->num_rows(); ++r) {
     const double sum = sum_[r];
-    lse_[r] = sum == 0 ? -kInfinity<Real> : static_cast<Real>(high_[r] + std::log(sum));
-    minus_low_[r] = sum == 0 ? Real{0} : -static_cast<Real>(std::log2(sum));
+    lse_[r] = sum == 0 ? -kInfinity<Real> : static_cast<Real>(high_[r] + elementary::log(sum));
+    minus_low_[r] = sum == 0 ? Real{0} : -static_cast<Real>(elementary::log2(sum));
   }
   mark_rows_without_weights();
 }
@@ -77,7 +78,7 @@ void PanelWeights<Real>::mark_rows_without_weights() {
 
 template <class Real>
 double PanelWeights<Real>::weight_of(double score, std::int32_t r) const {
-  return std::exp(score - double{high_[r]}) * std::exp2(double{minus_low_[r]});
+  return elementary::exp(score - double{high_[r]}) * elementary::exp2(double{minus_low_[r]});
 }
 
 template <class Real>

@@ -10,6 +10,7 @@
 #include "attention/engine/key_pairs.h"
 #include "attention/engine/keys_together.h"
 #include "attention/kernels/panel/backward.h"
+#include "heed/core/elementary.h"
 #include "simd/processor.h"
 
 namespace heed { inline namespace v0 { namespace engine {
@@ -380,7 +381,7 @@ template <class Real>
 double RunningSoftmax<Real>::Normalisers::lse(std::int32_t r) const {
   const auto i = static_cast<std::size_t>(r);
   if (sum[i] == 0) return -kInfinity<double>;
-  return double{m[i]} * unit + std::log2(static_cast<double>(sum[i])) * std::numbers::ln2;
+  return double{m[i]} * unit + elementary::log2(static_cast<double>(sum[i])) * std::numbers::ln2;
 }
 
 template <class Real>
@@ -422,8 +423,8 @@ void RunningSoftmax<Real>::add_sinks(TensorView<const Real> sinks, Normalisers& 
     Real& m = normalisers.m[i];
     Real& sum = normalisers.sum[i];
     const Real largest = std::max(m, sink);
-    const Real scale = sum == 0 ? Real{0} : std::exp2(m - largest);
-    sum = sum * scale + std::exp2(sink - largest);
+    const Real scale = sum == 0 ? Real{0} : elementary::exp2(m - largest);
+    sum = sum * scale + elementary::exp2(sink - largest);
     m = largest;
     normalisers.factor[i] = scale / sum;
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 {
@@ -178,7 +179,7 @@ void PatternSums::add_row(std::int64_t head, std::int64_t q, RowKind kind, std::
   sums.forced_rows += kind == RowKind::kForced ? 1 : 0;
   if (kind != RowKind::kChooses) return;
   ++sums.rows;
-  sums.entropy += entropy / std::log(static_cast<double>(keys_seen));
+  sums.entropy += entropy / elementary::log(static_cast<double>(keys_seen));
   if (kv_length == 0) return;
   offset_rows(head, offset_index(q, 0)) += 1;
   offset_rows(head, offset_index(q, kv_length)) -= 1;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "heed/core/elementary.h"
+
 namespace heed { inline namespace v0 {
 
 namespace {
@@ -60,11 +62,11 @@ Tensor<T> sinusoidal_encoding(std::int64_t max_len, std::int64_t d_model) {
   auto table = Tensor<T>::uninitialized({max_len, d_model});
   for (std::int64_t dim = 0; dim < d_model; dim += 2) {
     const double exponent = static_cast<double>(dim) / static_cast<double>(d_model);
-    const double wavelength = std::pow(10000.0, exponent);  // in positions, divided by 2π
+    const double wavelength = elementary::pow(10000.0, exponent);  // in positions, divided by 2π
     for (std::int64_t position = 0; position < max_len; ++position) {
       const double angle = static_cast<double>(position) / wavelength;
-      table(position, dim) = static_cast<T>(std::sin(angle));
-      table(position, dim + 1) = static_cast<T>(std::cos(angle));
+      table(position, dim) = static_cast<T>(elementary::sin(angle));
+      table(position, dim + 1) = static_cast<T>(elementary::cos(angle));
     }
   }
   return table;
@@ -105,7 +107,7 @@ Tensor<T> alibi_slopes(std::int64_t num_heads) {
   auto slopes = Tensor<T>::uninitialized({num_heads});
   for (std::int64_t h = 0; h < num_heads; ++h) {
     const auto steps = static_cast<double>(h < whole ? 2 * (h + 1) : 2 * (h - whole) + 1);
-    slopes(h) = static_cast<T>(std::exp2(-4 * steps / static_cast<double>(whole)));
+    slopes(h) = static_cast<T>(elementary::exp2(-4 * steps / static_cast<double>(whole)));
   }
   return slopes;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 {
@@ -26,10 +27,10 @@ std::int64_t logarithmic_bucket(std::int64_t distance, std::int64_t count,
                                 std::int64_t max_distance) {
   const std::int64_t exact = count / 2;
   if (distance < exact) return distance;
-  const float steps =
-      std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
-      static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact))) *
-      static_cast<float>(count - exact);
+  const float steps = elementary::log(static_cast<float>(distance) / static_cast<float>(exact)) /
+                      static_cast<float>(elementary::log(static_cast<double>(max_distance) /
+                                                         static_cast<double>(exact))) *
+                      static_cast<float>(count - exact);
   return std::min(exact + static_cast<std::int64_t>(steps), count - 1);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/split_heads.h"
+#include "heed/core/elementary.h"
 #include "heed/core/parallel.h"
 
 namespace heed { inline namespace v0 {
@@ -215,8 +216,10 @@ RotaryCaches<Real> rotary_caches(std::int64_t max_len, const RotaryFrequencies& 
   for (std::int64_t i = 0; i < half; ++i) {
     for (std::int64_t position = 0; position < max_len; ++position) {
       const double angle = static_cast<double>(position) * inv_freq(i);
-      caches.cos(position, i) = static_cast<Real>(frequencies.attention_factor * std::cos(angle));
-      caches.sin(position, i) = static_cast<Real>(frequencies.attention_factor * std::sin(angle));
+      caches.cos(position, i) =
+          static_cast<Real>(frequencies.attention_factor * elementary::cos(angle));
+      caches.sin(position, i) =
+          static_cast<Real>(frequencies.attention_factor * elementary::sin(angle));
     }
   }
   return caches;

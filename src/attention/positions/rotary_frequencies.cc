@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 {
@@ -54,7 +55,7 @@ RotaryFrequencies unscaled(std::int64_t rotary_dim, double base) {
   auto inv_freq = Tensor<double>::uninitialized({rotary_dim / 2});
   for (std::int64_t i = 0; i < rotary_dim / 2; ++i) {
     const double exponent = static_cast<double>(2 * i) / static_cast<double>(rotary_dim);
-    inv_freq(i) = 1 / std::pow(base, exponent);
+    inv_freq(i) = 1 / elementary::pow(base, exponent);
   }
   return {.inv_freq = std::move(inv_freq)};
 }
@@ -89,7 +90,7 @@ struct Scaled {
     // With two dimensions, the only frequency is 1 for every base.
     const double exponent = rotary_dim == 2 ? 0 : dim / (dim - 2);
     const double growth = scaling.factor * ratio - (scaling.factor - 1);
-    return unscaled(rotary_dim, base * std::pow(growth, exponent));
+    return unscaled(rotary_dim, base * elementary::pow(growth, exponent));
   }
 
   RotaryFrequencies operator()(const YarnScaling& scaling) const;
@@ -136,7 +137,7 @@ void check_yarn(const YarnScaling& scaling, double base) {
 
 double attention_factor_of(const YarnScaling& scaling) {
   if (scaling.attention_factor) return *scaling.attention_factor;
-  const auto m = [&](double weight) { return 1 + 0.1 * weight * std::log(scaling.factor); };
+  const auto m = [&](double weight) { return 1 + 0.1 * weight * elementary::log(scaling.factor); };
   return scaling.mscale ? m(*scaling.mscale) / m(*scaling.mscale_all_dim) : m(1);
 }
 
@@ -145,8 +146,8 @@ RotaryFrequencies Scaled::operator()(const YarnScaling& scaling) const {
   const auto dim = static_cast<double>(rotary_dim);
   const auto pair_that_turns = [&](double times) {
     const double longest = 2 * std::numbers::pi * times;
-    return dim * std::log(static_cast<double>(scaling.original_max_len) / longest) /
-           (2 * std::log(base));
+    return dim * elementary::log(static_cast<double>(scaling.original_max_len) / longest) /
+           (2 * elementary::log(base));
   };
   double low = pair_that_turns(scaling.beta_fast);
   double high = pair_that_turns(scaling.beta_slow);
@@ -169,8 +170,8 @@ RotaryFrequencies Scaled::operator()(const YarnScaling& scaling) const {
 
 double attention_factor_of(const LongRopeScaling& scaling) {
   if (scaling.attention_factor) return *scaling.attention_factor;
-  return std::sqrt(1 + std::log(scaling.factor) /
-                           std::log(static_cast<double>(scaling.original_max_len)));
+  return std::sqrt(1 + elementary::log(scaling.factor) /
+                           elementary::log(static_cast<double>(scaling.original_max_len)));
 }
 
 void check_divisors(std::string_view name, const std::vector<double>& divisors, std::int64_t half) {

@@ -9,6 +9,7 @@
 #include "attention/request/linear_attention.h"
 #include "attention/request/request.h"
 #include "heed/core/cancellation.h"
+#include "heed/core/elementary.h"
 #include "heed/core/parallel.h"
 
 namespace heed { inline namespace v0 { namespace recurrent { namespace {
@@ -88,7 +89,7 @@ class HeadBackward {
   const Real* key(std::int64_t t) const { return row(in_.key, batch_, in_.key_head(kv_head_), t); }
   Real beta(std::int64_t t) const { return (*in_.beta)(batch_, kv_head_, t); }
   Real gate(std::int64_t t, std::int64_t i) const {
-    return std::exp((*in_.decay)(batch_, kv_head_, t, i));
+    return elementary::exp((*in_.decay)(batch_, kv_head_, t, i));
   }
 
   void copy_state(TensorView<const Real> from, std::vector<Real>& to) const {

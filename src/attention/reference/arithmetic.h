@@ -7,6 +7,7 @@
 #include "attention/request/request.h"
 #include "heed/core/convert.h"
 #include "heed/core/data_type.h"
+#include "heed/core/elementary.h"
 #include "heed/core/tensor.h"
 
 namespace heed { inline namespace v0 {
@@ -26,7 +27,7 @@ namespace heed { inline namespace v0 { namespace reference {
 // w ln w, which is 0 for w = 0 and NaN for NaN. The entropy is −Σ w ln w.
 template <class Real>
 Real weight_times_log(Real weight) {
-  return weight == 0 ? Real{0} : weight * std::log(weight);
+  return weight == 0 ? Real{0} : weight * elementary::log(weight);
 }
 
 // The tensors of a problem as floats.

@@ -8,6 +8,7 @@
 #include "attention/reference/row.h"
 #include "attention/request/gradient_tensors.h"
 #include "heed/attention/reference.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 { namespace reference {
 
@@ -52,7 +53,8 @@ class Backward {
     for_each_seen_key([&](std::int64_t k) { add_value_and_weight(k); });
     const Real sum = through_softmax();
     // The sink is one more logit. It has no value, so its grad_weight is 0.
-    if (problem_.sinks) gradients_.sinks(at_.head) -= std::exp(*row_.sink() - row_.lse) * sum;
+    if (problem_.sinks)
+      gradients_.sinks(at_.head) -= elementary::exp(*row_.sink() - row_.lse) * sum;
     for_each_seen_key([&](std::int64_t k) { add_score(k); });
     if (problem_.terms.read_query()) add_scaled_query();
   }

@@ -5,6 +5,7 @@
 
 #include "heed/attention/reference.h"
 #include "heed/core/cancellation.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 {
 
@@ -23,7 +24,7 @@ class Head {
     check_cancelled();
     if (problem_.decay) {
       for (std::int64_t i = 0; i < problem_.head_dim; ++i) {
-        const Real kept = std::exp((*problem_.decay)(batch_, kv_head_, t, i));
+        const Real kept = elementary::exp((*problem_.decay)(batch_, kv_head_, t, i));
         for (std::int64_t j = 0; j < problem_.value_dim; ++j) state_(i, j) *= kept;
       }
     }

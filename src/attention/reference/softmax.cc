@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "heed/attention/reference.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 { namespace reference {
 
@@ -39,7 +40,7 @@ template <class Real>
 Tensor<Real> naive(TensorView<const Real> scores) {
   return map_rows<Real>("naive_softmax", scores, [](std::span<const Real> in, std::span<Real> out) {
     Real sum = 0;
-    for (std::size_t i = 0; i < in.size(); ++i) sum += out[i] = std::exp(in[i]);
+    for (std::size_t i = 0; i < in.size(); ++i) sum += out[i] = elementary::exp(in[i]);
     for (Real& weight : out) weight /= sum;
   });
 }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "heed/core/config.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 { namespace reference {
 
@@ -27,15 +28,15 @@ Real softmax_row(std::span<const Real> scores, std::optional<Real> sink, std::sp
   for (const Real score : scores) {
     if (is_seen(score) && !(score <= largest)) largest = score;
   }
-  Real sum = sink && is_seen(*sink) ? std::exp(*sink - largest) : 0;
+  Real sum = sink && is_seen(*sink) ? elementary::exp(*sink - largest) : 0;
   for (std::size_t k = 0; k < scores.size(); ++k) {
-    const Real weight = is_seen(scores[k]) ? std::exp(scores[k] - largest) : 0;
+    const Real weight = is_seen(scores[k]) ? elementary::exp(scores[k] - largest) : 0;
     weights[k] = weight < kSmallestWeight ? 0 : weight;
     sum += weights[k];
   }
   if (sum == 0) return -kInfinity;
   for (Real& weight : weights) weight /= sum;
-  return largest + std::log(sum);
+  return largest + elementary::log(sum);
 }
 
 // grad_scores[k] = weights[k] · (grad_weights[k] − sum), and 0 for a weight of 0.

@@ -7,6 +7,7 @@
 
 #include "heed/attention/linear_attention.h"
 #include "heed/attention/plan.h"
+#include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 { namespace recurrent {
 
@@ -67,14 +68,14 @@ AttentionShapes check_feature_map(const char* function, TensorView<const Real> q
 template <class Real>
 Real feature(FeatureMap map, Real x) {
   if (map == FeatureMap::kRelu) return x > 0 ? x : (x == x ? Real{0} : x);
-  return x > 0 ? x + 1 : std::exp(x);
+  return x > 0 ? x + 1 : elementary::exp(x);
 }
 
 // φ′(x); that of ReLU is 0 at 0.
 template <class Real>
 Real feature_derivative(FeatureMap map, Real x) {
   if (x > 0) return 1;
-  return map == FeatureMap::kRelu ? Real{0} : std::exp(x);
+  return map == FeatureMap::kRelu ? Real{0} : elementary::exp(x);
 }
 
 // The reference, in plain loops.

@@ -7,6 +7,7 @@
 
 #include "heed/attention/reference.h"
 #include "heed/core/dual.h"
+#include "heed/core/elementary.h"
 #include "heed/nn/ops.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
@@ -47,13 +48,13 @@ RowExponentials<T> exponentials(std::span<const T> x, T* y) {
 // an error of 3e-5 into every element.
 template <class T>
 T log_softmax_at(T x, const RowExponentials<T>& row) {
-  return (x - row.largest) - static_cast<T>(std::log(row.sum));
+  return (x - row.largest) - static_cast<T>(elementary::log(row.sum));
 }
 
 template <class T>
 void log_softmax_row(std::span<const T> x, T* y) {
   const RowExponentials<T> row = exponentials(x, y);
-  const auto log_sum = static_cast<T>(std::log(row.sum));
+  const auto log_sum = static_cast<T>(elementary::log(row.sum));
   std::transform(x.begin(), x.end(), y,
                  [&](T element) { return (element - row.largest) - log_sum; });
 }
