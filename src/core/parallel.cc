@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "core/platform.h"
 #include "core/thread_pool.h"
 #include "heed/core/cancellation.h"
@@ -187,6 +188,7 @@ Executor::~Executor() = default;
 
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Loop::Body body) {
   check_range(begin, end, grain);
+  const FloatEnvironment environment;
   Loop loop(begin, end, grain, body);
   const int limit = loop.num_chunks() > 1 ? num_threads() : 1;
   if (limit == 1) {
@@ -195,6 +197,7 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Loop
   }
   Cancellation* cancellation = Cancellation::current();
   const auto work = [&, caller = std::this_thread::get_id()] {
+    const FloatEnvironment environment_of_thread;
     const ContextScope scope({.limit = limit, .is_inside_loop = true});
     const CancellationScope cancellation_scope(cancellation);
     loop.work();

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "core/mt19937.h"
 #include "heed/core/elementary.h"
 #include "heed/core/random.h"
@@ -39,6 +40,7 @@ double standard_uniform(Mt19937& engine) {
 NumpyRandomState::NumpyRandomState(std::uint64_t seed) : engine_(checked_seed(seed)) {}
 
 double NumpyRandomState::standard_normal() {
+  const FloatEnvironment environment;
   if (next_normal_) return *std::exchange(next_normal_, std::nullopt);
   double x = 0;
   double y = 0;
@@ -54,6 +56,7 @@ double NumpyRandomState::standard_normal() {
 }
 
 Tensor<double> NumpyRandomState::rand(const Shape& shape) {
+  const FloatEnvironment environment;
   auto result = Tensor<double>::uninitialized(shape);
   std::generate_n(result.data(), result.num_elements(),
                   [this] { return standard_uniform(engine_); });
@@ -61,6 +64,7 @@ Tensor<double> NumpyRandomState::rand(const Shape& shape) {
 }
 
 Tensor<double> NumpyRandomState::randn(const Shape& shape) {
+  const FloatEnvironment environment;
   auto result = Tensor<double>::uninitialized(shape);
   std::generate_n(result.data(), result.num_elements(), [this] { return standard_normal(); });
   return result;

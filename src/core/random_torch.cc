@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/float_environment.h"
 #include "core/mt19937.h"
 #include "core/multiply_add.h"
 #include "heed/core/elementary.h"
@@ -72,6 +73,7 @@ T standard_uniform(Mt19937& engine) {
 
 template <class T>
 void fill_uniform(Mt19937& engine, TensorView<T> out, double from, double to) {
+  const FloatEnvironment environment;
   constexpr double kMax = std::numeric_limits<T>::max();
   if (!(from <= to && from >= -kMax && to <= kMax && to - from <= kMax)) {
     throw InvalidArgument(
@@ -125,6 +127,7 @@ void TorchGenerator::manual_seed(std::uint64_t seed) {
 }
 
 double TorchGenerator::standard_normal() {
+  const FloatEnvironment environment;
   if (next_normal_) return *std::exchange(next_normal_, std::nullopt);
   const double angle = 2 * std::numbers::pi * standard_uniform<double>(engine_);
   const double radius = std::sqrt(-2 * elementary::log1p(-standard_uniform<double>(engine_)));
@@ -142,6 +145,7 @@ void TorchGenerator::uniform(TensorView<double> out, double from, double to) {
 
 template <class T>
 void TorchGenerator::fill_normal(TensorView<T> out, double mean, double std) {
+  const FloatEnvironment environment;
   if (!(std >= 0)) {
     throw InvalidArgument(
         fmt::format("TorchGenerator::normal: std is {}; expected at least 0", std));

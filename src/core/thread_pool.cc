@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -87,8 +86,7 @@ struct ThreadPool::Team {
 struct ThreadPool::Job {
   FunctionRef<void()> work;
   Team& team;
-  int num_open;  // the number of calls of `work` that have not begun
-  std::fenv_t environment = {};
+  int num_open;                      // the number of calls of `work` that have not begun
   std::atomic<int> num_helpers = 0;  // the number of helpers at work
 };
 
@@ -127,8 +125,6 @@ void ThreadPool::run(int count, FunctionRef<void()> work) {
   Team own{heed::num_threads() - 1};
   Team& team = current_team == nullptr ? own : *current_team;
   Job job{work, team, count - 1};
-  // Helpers compute in the caller's floating-point environment.
-  std::fegetenv(&job.environment);
   post(job);
   {
     const TeamScope scope(team);
@@ -217,7 +213,6 @@ void ThreadPool::help(Helper& self) {
     if (Job* const job = take_job(); job != nullptr) {
       {
         const TeamScope scope(job->team);
-        std::fesetenv(&job->environment);
         job->work();
       }
       finish(*job);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/attention/mask_text.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -76,6 +77,7 @@ CausalTransformer::CausalTransformer(const CausalConfig& config, const Attention
 }
 
 nn::Variable<> CausalTransformer::forward(TensorView<const std::int64_t> ids) {
+  const FloatEnvironment environment;
   nn::Variable<> x = add_positions_(tokens_.forward(ids), 0);
   for (CausalBlock* block : blocks_) x = block->forward(x);
   return logits(x);
@@ -92,6 +94,7 @@ nn::Past CausalTransformer::make_past(KvPool& pool) const {
 }
 
 nn::Variable<> CausalTransformer::continued(nn::Past& past, TensorView<const std::int64_t> ids) {
+  const FloatEnvironment environment;
   const std::int64_t length = past.length();
   nn::Variable<> x = add_positions_(tokens_.forward(ids), length);
   try {
@@ -105,6 +108,7 @@ nn::Variable<> CausalTransformer::continued(nn::Past& past, TensorView<const std
 }
 
 nn::Variable<> CausalTransformer::logits(const nn::Variable<>& x) {
+  const FloatEnvironment environment;
   return out_->forward(norm_->forward(x));
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/float_environment.h"
 #include "heed/models/model.h"
 #include "models/sealing.h"
 
@@ -111,6 +112,7 @@ void pool(const Pooling& pooling, FloatView hidden, std::span<float> out) {
 }  // namespace
 
 Tensor<float> Model::embed(std::span<const std::string> texts, const EmbedOptions& options) const {
+  const FloatEnvironment environment;
   const Pooling pooling = config().pooling.value_or(Pooling{});
   const std::int64_t max_tokens = std::min(pooling.max_tokens, config().max_positions);
   std::vector<text::Encoding> encodings;

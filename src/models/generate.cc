@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/error.h"
 #include "models/sealing.h"
@@ -174,6 +175,7 @@ void check_generate(const Model& model, std::span<const std::int64_t> prompt,
 
 Generated generate(const Model& model, std::span<const std::int64_t> prompt,
                    const GenerateOptions& options) {
+  const FloatEnvironment environment;
   check_generate(model, prompt, options);
   Generated result{.prompt_tokens = static_cast<std::int64_t>(prompt.size())};
   std::optional<TextSealer> sealer;
@@ -212,6 +214,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
 }
 
 Generated generate(const Model& model, std::string_view prompt, const GenerateOptions& options) {
+  const FloatEnvironment environment;
   return generate(model, model.tokenizer().ids(prompt), options);
 }
 

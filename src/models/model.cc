@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/attention/statistics.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/elementary.h"
@@ -103,6 +104,7 @@ void check_switched_off(const ModelConfig& config, const ForwardOptions& options
 }  // namespace
 
 Tensor<float> weights_of(const AttentionCall& call) {
+  const FloatEnvironment environment;
   const std::int64_t num_heads = call.query.extent(1);
   const std::int64_t length = call.query.extent(2);
   std::vector<AttentionRow> rows;
@@ -155,6 +157,7 @@ std::int64_t Model::num_bytes() const noexcept {
 }
 
 Tensor<float> Model::forward(const Inputs& inputs, const ForwardOptions& options) const {
+  const FloatEnvironment environment;
   const PassInputs pass{inputs.ids, inputs.boundaries, inputs.type_ids};
   check_inputs("Model::forward", config(), pass);
   check_switched_off(config(), options);
@@ -178,6 +181,7 @@ nn::Past Model::make_past(const PastOptions& options) const {
 
 Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
                              const ForwardOptions& options) const {
+  const FloatEnvironment environment;
   if (options.observer) {
     throw InvalidArgument("Model::forward: an observer goes with whole texts, not with a past");
   }
@@ -205,6 +209,7 @@ Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
 bool Model::has_head() const noexcept { return parts_->head.weight.rows() > 0; }
 
 Tensor<float> Model::logits(FloatView hidden) const {
+  const FloatEnvironment environment;
   if (!has_head()) throw InvalidArgument("Model::logits: the model has no head that scores tokens");
   if (hidden.rank() != 2 || hidden.extent(1) != config().hidden_size) {
     throw InvalidArgument(fmt::format("Model::logits: hidden has shape {}, expected [n, {}]",
@@ -251,6 +256,7 @@ double sum_of_losses(const Model& model, FloatView hidden, std::span<const std::
 
 double mean_loss(const Model& model, std::span<const std::int64_t> ids,
                  const ForwardOptions& options) {
+  const FloatEnvironment environment;
   if (ids.size() < 2) {
     throw InvalidArgument(
         fmt::format("mean_loss: ids has {} tokens, expected at least 2", ids.size()));

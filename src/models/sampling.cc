@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/models/generate.h"
@@ -117,6 +118,7 @@ class Ranking {
 
 std::int64_t choose_token(std::span<const float> logits, const Sampling& sampling,
                           TorchGenerator& random) {
+  const FloatEnvironment environment;
   check_sampling(sampling);
   const std::int64_t best = likeliest(logits);
   if (sampling.temperature == 0) return best;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/core/random.h"
@@ -73,10 +74,12 @@ TextWriter::TextWriter(CausalTransformer& model, std::span<const std::int32_t> p
 }
 
 nn::NextScores<float> TextWriter::begin() {
+  const FloatEnvironment environment;
   return read(static_cast<std::int64_t>(texts_.front().size()));
 }
 
 nn::NextScores<float> TextWriter::go_on(std::span<const nn::NextToken> next) {
+  const FloatEnvironment environment;
   std::vector<std::vector<std::int64_t>> texts;
   std::vector<std::int64_t> chosen;
   for (const auto& [target, token] : next) {
@@ -108,6 +111,7 @@ nn::NextScores<float> TextWriter::read(std::int64_t unseen) {
 std::vector<std::int64_t> continue_text(CausalTransformer& model,
                                         std::span<const std::int32_t> prompt,
                                         const TextSampling& sampling) {
+  const FloatEnvironment environment;
   TorchGenerator random(sampling.seed);
   TextWriter writer(model, prompt, sampling.context);
   std::vector<std::int64_t> ids;
@@ -123,18 +127,21 @@ std::vector<std::int64_t> continue_text(CausalTransformer& model,
 std::vector<std::int64_t> likeliest_text(CausalTransformer& model,
                                          std::span<const std::int32_t> prompt,
                                          const TextBeam& search) {
+  const FloatEnvironment environment;
   TextWriter writer(model, prompt, search.context);
   return nn::beam_search(writer, {.beam = search.beam, .max_len = search.tokens}).front().tokens;
 }
 
 std::string continue_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
                           std::string_view prompt, const TextSampling& sampling) {
+  const FloatEnvironment environment;
   const std::vector<std::int32_t> ids = short_ids(tokenizer, prompt);
   return text_behind(tokenizer, ids, continue_text(model, ids, sampling));
 }
 
 std::string likeliest_text(CausalTransformer& model, const text::Tokenizer& tokenizer,
                            std::string_view prompt, const TextBeam& search) {
+  const FloatEnvironment environment;
   const std::vector<std::int32_t> ids = short_ids(tokenizer, prompt);
   return text_behind(tokenizer, ids, likeliest_text(model, ids, search));
 }
@@ -157,6 +164,7 @@ CharacterModel load_character_model(std::filesystem::path path, SettingNames nam
 
 std::string continue_text(const CharacterModel& model, std::string_view prompt,
                           const TextSampling& sampling) {
+  const FloatEnvironment environment;
   TextSampling within = sampling;
   within.context = model.config.context;
   return continue_text(*model.model, model.characters, prompt, within);
@@ -164,6 +172,7 @@ std::string continue_text(const CharacterModel& model, std::string_view prompt,
 
 std::string likeliest_text(const CharacterModel& model, std::string_view prompt,
                            const TextBeam& search) {
+  const FloatEnvironment environment;
   TextBeam within = search;
   within.context = model.config.context;
   return likeliest_text(*model.model, model.characters, prompt, within);

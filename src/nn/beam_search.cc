@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 #include "nn/search_steps.h"
 
@@ -135,6 +136,7 @@ class Beam {
 
 template <class T>
 std::vector<Hypothesis<T>> beam_search(Writer<T>& writer, const BeamOptions& options) {
+  const FloatEnvironment environment;
   check_beam(options);
   if (writer.num_targets() != 1) {
     throw InvalidArgument(
@@ -147,6 +149,7 @@ std::vector<Hypothesis<T>> beam_search(Writer<T>& writer, const BeamOptions& opt
 template <class T>
 std::vector<Hypothesis<T>> beam_search(Seq2Seq<T>& model, TensorView<const std::int64_t> src,
                                        const BeamOptions& options) {
+  const FloatEnvironment environment;
   if (src.rank() != 1) {
     throw InvalidArgument(
         fmt::format("beam_search: src has shape {}, expected [src_len]", to_string(src.shape())));

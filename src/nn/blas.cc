@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "core/float_environment.h"
 #include "core/places.h"
 #include "core/platform.h"
 #include "heed/core/parallel.h"
@@ -260,11 +261,13 @@ std::string openblas_description() {
 
 void matmul(TensorView<const float> a, TensorView<const float> b, TensorView<float> out,
             ProductScale<float> scale) {
+  const FloatEnvironment environment;
   multiply(a, b, out, scale);
 }
 
 void matmul(TensorView<const double> a, TensorView<const double> b, TensorView<double> out,
             ProductScale<double> scale) {
+  const FloatEnvironment environment;
   multiply(a, b, out, scale);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "core/split_heads.h"
 #include "heed/attention/reference.h"
 #include "nn/ops/on_tensors.h"
@@ -15,6 +16,7 @@ namespace {
 
 template <class Real>
 Tensor<Real> linear_of(TensorView<const Real> x, const LinearParameters<Real>& parameters) {
+  const FloatEnvironment environment;
   return nn::linear_forward<Real>(to_tensor(x), parameters.weight, parameters.bias);
 }
 
@@ -77,6 +79,7 @@ Tensor<double> merge_heads(DoubleView heads) { return merged(heads); }
 
 AttentionParameters<float> attention_init(TorchGenerator& generator, std::int64_t embed_dim,
                                           std::int64_t inner_dim, bool bias) {
+  const FloatEnvironment environment;
   AttentionParameters<float> parameters;
   parameters.query = linear_init(generator, embed_dim, inner_dim, bias);
   parameters.key = linear_init(generator, embed_dim, inner_dim, bias);
@@ -107,12 +110,14 @@ MultiHeadOutput<float> multi_head_attention(FloatView x, FloatView context,
                                             const AttentionParameters<float>& parameters,
                                             std::int64_t num_heads,
                                             const AttentionOptions& options) {
+  const FloatEnvironment environment;
   return attend(x, context, parameters, num_heads, options);
 }
 MultiHeadOutput<double> multi_head_attention(DoubleView x, DoubleView context,
                                              const AttentionParameters<double>& parameters,
                                              std::int64_t num_heads,
                                              const AttentionOptions64& options) {
+  const FloatEnvironment environment;
   return attend(x, context, parameters, num_heads, options);
 }
 

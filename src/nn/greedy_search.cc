@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/float_environment.h"
 #include "nn/search_steps.h"
 
 namespace heed { inline namespace v0 { namespace nn {
@@ -76,6 +77,7 @@ void check_max_len(const SearchOptions& options) {
 
 template <class T>
 std::vector<Hypothesis<T>> greedy_search(Writer<T>& writer, const SearchOptions& options) {
+  const FloatEnvironment environment;
   check_max_len(options);
   const NoGrad no_grad;
   const ReservedTokens reserved = writer.reserved();
@@ -92,6 +94,7 @@ template <class T>
 std::vector<Hypothesis<T>> greedy_search(Seq2Seq<T>& model, TensorView<const std::int64_t> src,
                                          const std::vector<std::int64_t>& lengths,
                                          const SearchOptions& options) {
+  const FloatEnvironment environment;
   check_max_len(options);
   const NoGrad no_grad;
   const Evaluation<T> evaluation(model);

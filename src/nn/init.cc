@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/float_environment.h"
 
 namespace heed { inline namespace v0 {
 
@@ -30,6 +31,7 @@ double kaiming_uniform_bound(std::int64_t fan_in) {
 template <class T>
 Tensor<T> embedding_weight(TorchGenerator& generator, std::int64_t num_embeddings,
                            std::int64_t embedding_dim) {
+  const FloatEnvironment environment;
   check_size("embedding_weight", "num_embeddings", num_embeddings);
   check_size("embedding_weight", "embedding_dim", embedding_dim);
   return generator.randn<T>({num_embeddings, embedding_dim});
@@ -38,6 +40,7 @@ Tensor<T> embedding_weight(TorchGenerator& generator, std::int64_t num_embedding
 template <class T>
 LinearParameters<T> linear_init(TorchGenerator& generator, std::int64_t in_features,
                                 std::int64_t out_features, bool bias) {
+  const FloatEnvironment environment;
   check_size("linear_init", "in_features", in_features);
   check_size("linear_init", "out_features", out_features);
   LinearParameters<T> linear;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 #include "heed/core/parallel.h"
 #include "nn/ops/elementwise.h"
@@ -63,6 +64,7 @@ Optimizer<T>::~Optimizer() = default;
 
 template <class T>
 void Optimizer<T>::step() {
+  const FloatEnvironment environment;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Variable<T>& parameter = parameters_[i];
     if (!parameter.has_grad()) continue;
@@ -185,6 +187,7 @@ double sum_of_squares(TensorView<const T> x) {
 
 template <class T>
 double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_norm) {
+  const FloatEnvironment environment;
   if (!(max_norm >= 0)) {
     throw InvalidArgument(
         fmt::format("clip_grad_norm: max_norm is {}, expected at least 0", max_norm));
@@ -208,6 +211,7 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
 }
 
 double WarmupCosine::operator()(std::int64_t step) const {
+  const FloatEnvironment environment;
   if (step < warmup_steps) {
     return peak * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
   }

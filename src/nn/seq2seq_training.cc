@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/float_environment.h"
 #include "heed/nn/special_tokens.h"
 
 namespace heed { inline namespace v0 { namespace nn {
@@ -92,6 +93,7 @@ std::vector<std::vector<std::int64_t>> shuffled_batches(std::span<const Sequence
 
 template <class T>
 Variable<T> seq2seq_loss(Seq2Seq<T>& model, const SequenceBatch& batch) {
+  const FloatEnvironment environment;
   const Variable<T> logits =
       model.forward(batch.src, batch.tgt_in, batch.src_lengths, false).logits;
   return cross_entropy<T>(logits, batch.tgt_out, kPadId);
@@ -100,6 +102,7 @@ Variable<T> seq2seq_loss(Seq2Seq<T>& model, const SequenceBatch& batch) {
 template <class T>
 Seq2SeqStep train_step(Seq2Seq<T>& model, Optimizer<T>& optimizer, const SequenceBatch& batch,
                        double max_grad_norm) {
+  const FloatEnvironment environment;
   const Variable<T> loss = seq2seq_loss(model, batch);
   Seq2SeqStep step{static_cast<double>(loss.item())};
   if (!std::isfinite(step.loss)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/float_environment.h"
 #include "nn/node.h"
 #include "nn/ops/elementwise.h"
 
@@ -91,6 +92,7 @@ void release(detail::Node<T>& node) {
 template <class T>
 void detail::run_backward(const Variable<T>& root, Tensor<T> grad, const BackwardOptions& options,
                           const LeafIsDone<T>& leaf_is_done) {
+  const FloatEnvironment environment;
   check_backward(root, options);
   const std::vector<NodePointer<T>> order = inputs_first<T>(root.node());
   check_not_released<T>(order);

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/float_environment.h"
 #include "distributed/agreement.h"
 #include "heed/core/error.h"
 #include "heed/core/random.h"
@@ -254,6 +255,7 @@ BatchMean Trainer<T>::learn_together(const Loss& loss) const {
 
 template <class T>
 TrainingStep Trainer<T>::train_step(const Loss& loss) {
+  const FloatEnvironment environment;
   optimizer_.set_learning_rate(options_.schedule(step_));
   optimizer_.zero_grad();
   const BatchMean batch = options_.ranks == nullptr ? learn_alone(loss) : learn_together(loss);

@@ -176,16 +176,19 @@ TEST(ParallelFor, ReadsAndWritesAreSeenAfterwards) {
   for (std::int64_t i = 0; i < 5000; ++i) EXPECT_EQ(squares[static_cast<std::size_t>(i)], i * i);
 }
 
-TEST(ParallelFor, ComputesInTheCallersFloatingPointEnvironment) {
-  const NumThreads threads(4);
-  parallel_for(0, 100, 1, [](std::int64_t, std::int64_t) { std::this_thread::yield(); });
-  std::atomic<int> others = 0;
-  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-  parallel_for(0, 2000, 1, [&](std::int64_t, std::int64_t) {
-    if (std::fegetround() != FE_UPWARD) ++others;
-  });
-  std::fesetround(FE_TONEAREST);
-  EXPECT_EQ(others, 0);
+TEST(ParallelFor, ComputesInTheStandardFloatingPointEnvironment) {
+  for (const int threads_used : {1, 4}) {
+    const NumThreads threads(threads_used);
+    std::atomic<int> others = 0;
+    ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+    parallel_for(0, 2000, 1, [&](std::int64_t, std::int64_t) {
+      if (std::fegetround() != FE_TONEAREST) ++others;
+    });
+    const int round_of_caller = std::fegetround();
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(others, 0);
+    EXPECT_EQ(round_of_caller, FE_UPWARD);
+  }
 }
 
 TEST(ParallelFor, RunsNothingElseWhileItWaits) {

@@ -17,7 +17,8 @@ namespace heed { inline namespace v0 {
 /// same result for any number of threads. Loops nest. While a thread waits for a loop to finish, it
 /// runs chunks of that loop only. With one chunk or one thread, the calling thread runs the chunks
 /// in order. When a chunk throws, no further chunk starts and the first exception is rethrown to
-/// the caller.
+/// the caller. The body computes with numbers rounded to nearest and subnormal ones kept, on every
+/// thread, whatever mode the caller has set.
 ///
 /// @throws InvalidArgument when begin > end, end − begin does not fit in 63 bits, or grain < 1.
 HEED_API void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,

@@ -11,6 +11,7 @@
 #include "attention/cache/rotation.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/stored_rows.h"
+#include "core/float_environment.h"
 #include "heed/core/data_type.h"
 #include "heed/core/error.h"
 
@@ -120,6 +121,7 @@ void check_length(const SequenceState& state, std::int64_t n) {
 
 template <class T>
 void SequenceState::append(TensorView<const T> key, TensorView<const T> value) {
+  const FloatEnvironment environment;
   const PageLayout& layout = pool->layout();
   const std::int64_t heads = layout.num_kv_heads;
   key = checked(key, {"key", "head_dim", heads, std::nullopt, layout.key.dim});

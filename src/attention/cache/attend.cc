@@ -13,6 +13,7 @@
 #include "attention/kernels/target.h"
 #include "attention/masks/sinks_and_window.h"
 #include "attention/plan/plan.h"
+#include "core/float_environment.h"
 #include "heed/attention/kv_cache.h"
 #include "heed/core/error.h"
 
@@ -120,6 +121,7 @@ Request<float> check_one(const SequenceState& state, std::int64_t num_heads, std
 
 template <class T>
 void compute(std::vector<Queries<T>> all, const AttentionOptions& options) {
+  const FloatEnvironment environment;
   std::erase_if(all, [](const Queries<T>& one) { return one.count() == 0; });
   if (all.empty()) return;
   const PageLayout& layout = all.front().state->pool->layout();

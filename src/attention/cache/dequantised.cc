@@ -5,6 +5,7 @@
 #include "attention/cache/rotation.h"
 #include "attention/cache/sequence_state.h"
 #include "attention/cache/stored_rows.h"
+#include "core/float_environment.h"
 
 namespace heed { inline namespace v0 { namespace detail {
 
@@ -32,6 +33,7 @@ Tensor<float> numbers(const SequenceState& state, const SideLayout& side) {
 }  // namespace
 
 KvTensors SequenceState::dequantised() const {
+  const FloatEnvironment environment;
   return {numbers(*this, pool->layout().key), numbers(*this, pool->layout().value)};
 }
 

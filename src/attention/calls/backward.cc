@@ -2,6 +2,7 @@
 #include "heed/attention/backward.h"
 
 #include "attention/calls/run.h"
+#include "core/float_environment.h"
 
 namespace heed { inline namespace v0 {
 
@@ -12,6 +13,7 @@ constexpr const char* kFunction = "attention_backward";
 template <class T>
 AttentionGradients<T, Computed<T>> compute(const BackwardTensors<T>& in,
                                            const BasicAttentionOptions<Computed<T>>& options) {
+  const FloatEnvironment environment;
   const AttentionShapes shapes = check_shapes(kFunction, in.query, in.key, in.value);
   const Request<Computed<T>> request = check_request(kFunction, shapes, options);
   return run_backward<T>(kFunction, request, *prepare(request, Pass::kBackward), in, {});

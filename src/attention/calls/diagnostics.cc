@@ -8,6 +8,7 @@
 #include "attention/plan/plan.h"
 #include "attention/reference/passes.h"
 #include "attention/request/call.h"
+#include "core/float_environment.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 {
@@ -18,6 +19,7 @@ template <class T>
 AttentionDiagnostics diagnose(TensorView<const T> query, TensorView<const T> key,
                               const BasicAttentionOptions<Computed<T>>& options,
                               const DiagnosticsOptions& diagnostics) {
+  const FloatEnvironment environment;
   constexpr const char* kCaller = "attention_diagnostics";
   const auto request = check_weight_request(kCaller, check_shapes(kCaller, query, key), options);
   check_lengths(kCaller, diagnostics, request.scores());
@@ -48,6 +50,7 @@ void check_row(TensorView<const Real> weights, std::int64_t b, std::int64_t h, s
 template <class Real>
 AttentionDiagnostics diagnose_weights(TensorView<const Real> weights, const Mask& mask,
                                       const DiagnosticsOptions& diagnostics) {
+  const FloatEnvironment environment;
   constexpr const char* kCaller = "weight_diagnostics";
   if (weights.rank() != 4) {
     throw InvalidArgument(

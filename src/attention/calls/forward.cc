@@ -1,6 +1,7 @@
 // attention() of tensors: check, plan, run.
 #include "attention/plan/plan.h"
 #include "attention/request/call.h"
+#include "core/float_environment.h"
 #include "heed/attention.h"
 #include "heed/attention/reference.h"
 
@@ -16,6 +17,7 @@ AttentionOutput<Q, Computed<Q>> compute(TensorView<const Q> query, TensorView<co
                                         TensorView<const K> value,
                                         const BasicAttentionOptions<Computed<Q>>& options,
                                         Wanted wanted) {
+  const FloatEnvironment environment;
   using Real = Computed<Q>;
   constexpr const char* kFunction = "attention";
   const AttentionShapes shapes = check_shapes(kFunction, query, key, value);

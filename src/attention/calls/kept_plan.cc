@@ -8,6 +8,7 @@
 
 #include "attention/calls/run.h"
 #include "attention/plan/plan_text.h"
+#include "core/float_environment.h"
 #include "heed/attention/plan.h"
 #include "heed/core/error.h"
 
@@ -115,6 +116,7 @@ template <class T>
 void run_planned_into(const detail::AnyPlanned& any, const AttentionBuffers<T>& buffers,
                       TensorView<const T> query, TensorView<const T> key,
                       TensorView<const T> value) {
+  const FloatEnvironment environment;
   using Real = Computed<T>;
   const auto& planned = planned_for(kRun, any, query, key, value);
   const AttentionShapes& shapes = planned.request.shape;
@@ -155,6 +157,7 @@ template <class T>
 AttentionGradients<T, Computed<T>> run_planned_backward(const detail::AnyPlanned& any,
                                                         const BackwardTensors<T>& in,
                                                         std::span<std::byte> workspace) {
+  const FloatEnvironment environment;
   const auto& planned = planned_for(kRunBackward, any, in.query, in.key, in.value);
   check_workspace(kRunBackward, workspace, planned.workspace_bytes(Pass::kBackward));
   return run_backward<T>(kRunBackward, planned.request, *planned.backward, in, workspace);
@@ -163,6 +166,7 @@ AttentionGradients<T, Computed<T>> run_planned_backward(const detail::AnyPlanned
 template <class Real>
 detail::AnyPlanned make_planned(const AttentionShapes& shapes,
                                 const BasicAttentionOptions<Real>& options) {
+  const FloatEnvironment environment;
   Request<Real> request = check_request("plan", shapes, options);
   std::string refusals;
   PreparedPass<Real> forward = prepare(request, Pass::kForward, &refusals);

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "core/float_environment.h"
 #include "heed/attention/online_softmax.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/parallel.h"
@@ -91,6 +92,7 @@ double lse_of(const AttentionOutputView<T, Lse>& part, const Shape& rows, std::i
 
 template <class T, class Lse>
 AttentionOutput<T, Lse> merge(Parts<T, Lse> parts) {
+  const FloatEnvironment environment;
   check_fit(parts);
   const Shape& shape = parts[0].out.shape();
   const Shape rows = without_last(shape);
@@ -125,6 +127,7 @@ AttentionOutput<T, Lse> merge(Parts<T, Lse> parts) {
 template <class T, class Lse>
 AttentionOutput<T, Lse> merge(const AttentionOutputView<T, Lse>& a,
                               const AttentionOutputView<T, Lse>& b) {
+  const FloatEnvironment environment;
   const std::array<AttentionOutputView<T, Lse>, 2> parts{a, b};
   return merge(Parts<T, Lse>(parts));
 }

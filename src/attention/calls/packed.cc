@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attention/calls/packed_problem.h"
+#include "core/float_environment.h"
 
 namespace heed { inline namespace v0 {
 
@@ -14,6 +15,7 @@ template <class T>
 AttentionOutput<T, float> compute(TensorView<const T> query, TensorView<const T> key,
                                   TensorView<const T> value, const PackedSequences& where,
                                   const AttentionOptions& options) {
+  const FloatEnvironment environment;
   const auto sequences = check_packed("attention_packed", query, key, value, where, options);
   auto out = Tensor<T>::uninitialized({query.extent(0), query.extent(1), value.extent(2)});
   auto lse = Tensor<float>::uninitialized({query.extent(1), query.extent(0)});

@@ -5,6 +5,7 @@
 
 #include "attention/calls/packed_problem.h"
 #include "attention/request/gradient_tensors.h"
+#include "core/float_environment.h"
 #include "heed/attention/packed.h"
 
 namespace heed { inline namespace v0 {
@@ -144,6 +145,7 @@ AttentionGradients<float> attention_packed_backward(FloatView grad_out, FloatVie
                                                     const PackedSequences& sequences,
                                                     const AttentionOutputView<float>& forward,
                                                     const AttentionOptions& options) {
+  const FloatEnvironment environment;
   auto checked = check_packed(kBackwardFunction, query, key, value, sequences, options);
   const Outputs outputs{grad_out, forward.out, forward.lse, forward.lse_low};
   check_outputs(outputs, query, value);

@@ -13,6 +13,7 @@
 
 #include "attention/masks/aligned.h"
 #include "attention/request/request.h"
+#include "core/float_environment.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/error.h"
 #include "heed/core/parallel.h"
@@ -234,6 +235,7 @@ class BlockSelector {
 template <class T>
 BlockLayout select(TensorView<const T> query, TensorView<const T> key,
                    const SelectBlocksOptions& options) {
+  const FloatEnvironment environment;
   const AttentionShapes shapes = check_shapes(kSelectBlocks, query, key);
   check_heads(kSelectBlocks, shapes);
   check_selection(options, shapes);

@@ -3,6 +3,7 @@
 
 #include "attention/plan/plan.h"
 #include "attention/request/call.h"
+#include "core/float_environment.h"
 
 namespace heed { inline namespace v0 {
 
@@ -12,6 +13,7 @@ template <class T>
 Tensor<Computed<T>> weights(TensorView<const T> query, TensorView<const T> key,
                             std::span<const AttentionRow> rows,
                             const BasicAttentionOptions<Computed<T>>& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "attention_weights";
   const auto request =
       check_weight_request(kFunction, check_shapes(kFunction, query, key), options);
@@ -23,6 +25,7 @@ template <class T>
 BasicAttentionStatistics<Computed<T>> statistics(TensorView<const T> query, TensorView<const T> key,
                                                  const BasicAttentionOptions<Computed<T>>& options,
                                                  const StatisticsOptions& statistics) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "attention_statistics";
   const auto request =
       check_weight_request(kFunction, check_shapes(kFunction, query, key), options);

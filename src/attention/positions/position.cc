@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 
 namespace heed { inline namespace v0 {
@@ -39,6 +40,7 @@ void check_positions(const Shape& x, const Shape& table) {
 
 template <class T>
 Tensor<T> sum_with_positions(TensorView<const T> x, TensorView<const T> table) {
+  const FloatEnvironment environment;
   check_positions(x.shape(), table.shape());
   const auto positions = table.slice(0, 0, x.extent(-2)).broadcast_to(x.shape());
   Tensor<T> result = to_tensor(x);
@@ -51,6 +53,7 @@ Tensor<T> sum_with_positions(TensorView<const T> x, TensorView<const T> table) {
 
 template <class T>
 Tensor<T> sinusoidal_encoding(std::int64_t max_len, std::int64_t d_model) {
+  const FloatEnvironment environment;
   check_sizes("sinusoidal_encoding", max_len, d_model);
   if (d_model % 2 != 0) {
     throw InvalidArgument(
@@ -98,6 +101,7 @@ template HEED_API Tensor<double> learned_encoding(TorchGenerator&, std::int64_t,
 
 template <class T>
 Tensor<T> alibi_slopes(std::int64_t num_heads) {
+  const FloatEnvironment environment;
   if (num_heads < 0) {
     throw InvalidArgument(
         fmt::format("alibi_slopes: num_heads is {}, expected at least 0", num_heads));

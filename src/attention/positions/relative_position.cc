@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
 
@@ -55,6 +56,7 @@ RelativeBuckets RelativeBuckets::t5(std::int64_t num_buckets, std::int64_t max_d
 }
 
 std::int64_t RelativeBuckets::operator()(std::int64_t distance) const noexcept {
+  const FloatEnvironment environment;
   const std::int64_t near = std::clamp(distance, -max_distance_, max_distance_);
   switch (rule_) {
     case Rule::kClip:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/float_environment.h"
 #include "core/split_heads.h"
 #include "heed/core/elementary.h"
 #include "heed/core/parallel.h"
@@ -172,6 +173,7 @@ void rotate_row(const Rotation<T, Real>& rotation, std::int64_t batch, std::int6
 template <class T, class Real>
 Tensor<T> rotate(const Direction& direction, TensorView<const T> x, const CacheViews<Real>& caches,
                  RotaryPairing pairing, const RotaryOptions& options) {
+  const FloatEnvironment environment;
   const auto rotation = check_rotation(direction.function, x, caches, pairing, options);
   const auto sign = static_cast<Real>(direction.sign);
   auto result = Tensor<T>::uninitialized(x.shape());
@@ -203,6 +205,7 @@ Tensor<T> rotate(const Direction& direction, TensorView<const T> x, const CacheV
 
 template <class Real>
 RotaryCaches<Real> rotary_caches(std::int64_t max_len, const RotaryFrequencies& frequencies) {
+  const FloatEnvironment environment;
   const Tensor<double>& inv_freq = frequencies.inv_freq;
   if (max_len < 0 || inv_freq.rank() != 1) {
     throw InvalidArgument(fmt::format(

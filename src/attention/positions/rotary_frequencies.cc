@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
 
@@ -205,6 +206,7 @@ RotaryFrequencies Scaled::operator()(const LongRopeScaling& scaling) const {
 RotaryFrequencies rotary_frequencies(std::int64_t rotary_dim, double base,
                                      const RotaryScaling& scaling,
                                      std::optional<std::int64_t> length) {
+  const FloatEnvironment environment;
   check_number(rotary_dim >= 0 && rotary_dim % 2 == 0, "", "rotary_dim",
                static_cast<double>(rotary_dim), "an even number, at least 0");
   check_number(is_positive(base), "", "base (rope_theta)", base, "a positive number");

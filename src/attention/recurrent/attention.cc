@@ -5,6 +5,7 @@
 
 #include "attention/kernels/recurrence/recurrence.h"
 #include "attention/kernels/target.h"
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/convert.h"
@@ -227,6 +228,7 @@ template <class T>
 LinearAttentionOutput<T, float> attend_as_floats(TensorView<const T> query, TensorView<const T> key,
                                                  TensorView<const T> value,
                                                  const LinearAttentionOptions& options) {
+  const FloatEnvironment environment;
   check_sizes("linear_attention", query, key, value);
   auto result = linear_attention(converted<float>(query), converted<float>(key),
                                  converted<float>(value), options);
@@ -285,6 +287,7 @@ namespace heed { inline namespace v0 {
 
 LinearAttentionOutput<float> linear_attention(FloatView query, FloatView key, FloatView value,
                                               const LinearAttentionOptions& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "linear_attention";
   const recurrent::Sizes sizes = recurrent::check_sizes(kFunction, query, key, value);
   const recurrent::Problem<float> problem{sizes, recurrent::check_terms(kFunction, sizes, options),
@@ -297,22 +300,26 @@ LinearAttentionOutput<float> linear_attention(FloatView query, FloatView key, Fl
 LinearAttentionOutput<Float16, float> linear_attention(Float16View query, Float16View key,
                                                        Float16View value,
                                                        const LinearAttentionOptions& options) {
+  const FloatEnvironment environment;
   return recurrent::attend_as_floats(query, key, value, options);
 }
 
 LinearAttentionOutput<BFloat16, float> linear_attention(BFloat16View query, BFloat16View key,
                                                         BFloat16View value,
                                                         const LinearAttentionOptions& options) {
+  const FloatEnvironment environment;
   return recurrent::attend_as_floats(query, key, value, options);
 }
 
 LinearAttentionOutput<double> linear_attention(DoubleView query, DoubleView key, DoubleView value,
                                                const LinearAttentionOptions64& options) {
+  const FloatEnvironment environment;
   return reference::linear_attention(query, key, value, options);
 }
 
 Tensor<float> feature_map_attention(FloatView query, FloatView key, FloatView value,
                                     const FeatureMapOptions& options) {
+  const FloatEnvironment environment;
   recurrent::check_feature_map("feature_map_attention", query, key, value, options);
   const auto* table = kernels_in_use();
   return table == nullptr ? reference::feature_map_attention(query, key, value, options)
@@ -321,6 +328,7 @@ Tensor<float> feature_map_attention(FloatView query, FloatView key, FloatView va
 
 Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,
                                      const FeatureMapOptions& options) {
+  const FloatEnvironment environment;
   return reference::feature_map_attention(query, key, value, options);
 }
 

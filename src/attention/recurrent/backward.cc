@@ -8,6 +8,7 @@
 #include "attention/reference/arithmetic.h"
 #include "attention/request/linear_attention.h"
 #include "attention/request/request.h"
+#include "core/float_environment.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/elementary.h"
 #include "heed/core/parallel.h"
@@ -203,6 +204,7 @@ LinearAttentionGradients<Real> backward(const LinearAttentionLoss<Real>& loss,
                                         TensorView<const Real> query, TensorView<const Real> key,
                                         TensorView<const Real> value,
                                         const BasicLinearAttentionOptions<Real>& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "linear_attention_backward";
   const Sizes sizes = check_sizes(kFunction, query, key, value);
   const Problem<Real> problem{sizes, check_terms(kFunction, sizes, options), query, key, value};

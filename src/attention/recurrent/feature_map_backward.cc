@@ -5,6 +5,7 @@
 
 #include "attention/request/linear_attention.h"
 #include "attention/request/request.h"
+#include "core/float_environment.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/parallel.h"
 
@@ -176,6 +177,7 @@ namespace heed { inline namespace v0 {
 FeatureMapGradients<float> feature_map_attention_backward(FloatView grad_out, FloatView query,
                                                           FloatView key, FloatView value,
                                                           const FeatureMapOptions& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "feature_map_attention_backward";
   return recurrent::feature_map_backward<float>(
       {recurrent::check_feature_map(kFunction, query, key, value, options), options, grad_out,
@@ -185,6 +187,7 @@ FeatureMapGradients<float> feature_map_attention_backward(FloatView grad_out, Fl
 FeatureMapGradients<double> feature_map_attention_backward(DoubleView grad_out, DoubleView query,
                                                            DoubleView key, DoubleView value,
                                                            const FeatureMapOptions& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "feature_map_attention_backward";
   return recurrent::feature_map_backward<double>(
       {recurrent::check_feature_map(kFunction, query, key, value, options), options, grad_out,

@@ -7,6 +7,7 @@
 #include "attention/reference/passes.h"
 #include "attention/reference/row.h"
 #include "attention/request/gradient_tensors.h"
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 #include "heed/core/elementary.h"
 
@@ -159,6 +160,7 @@ template <class Real>
 Gradients<Real> check_and_compute(TensorView<const Real> grad_out, TensorView<const Real> query,
                                   TensorView<const Real> key, TensorView<const Real> value,
                                   const BasicAttentionOptions<Real>& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "attention_backward";
   const Problem<Real> problem = check_attention(kFunction, query, key, value, options);
   check_tensor(kFunction, "grad_out", grad_out,
@@ -179,11 +181,13 @@ template Gradients<double> backward(const Problem<double>&, DoubleView, RowRange
 
 Gradients<float> attention_backward(FloatView grad_out, FloatView query, FloatView key,
                                     FloatView value, const AttentionOptions& options) {
+  const FloatEnvironment environment;
   return check_and_compute(grad_out, query, key, value, options);
 }
 
 Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query, BFloat16View key,
                                     BFloat16View value, const AttentionOptions& options) {
+  const FloatEnvironment environment;
   const Floats numbers("attention_backward", query, key, value);
   const auto problem = numbers.problem("attention_backward", options);
   check_tensor("attention_backward", "grad_out", grad_out,
@@ -194,6 +198,7 @@ Gradients<float> attention_backward(BFloat16View grad_out, BFloat16View query, B
 
 Gradients<double> attention_backward(DoubleView grad_out, DoubleView query, DoubleView key,
                                      DoubleView value, const AttentionOptions64& options) {
+  const FloatEnvironment environment;
   return check_and_compute(grad_out, query, key, value, options);
 }
 

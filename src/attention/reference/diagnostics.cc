@@ -4,6 +4,7 @@
 #include "attention/reference/arithmetic.h"
 #include "attention/reference/passes.h"
 #include "attention/reference/row.h"
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 
 namespace heed { inline namespace v0 { namespace reference {
@@ -97,6 +98,7 @@ template AttentionDiagnostics diagnose(const Problem<double>&, const Diagnostics
 AttentionDiagnostics attention_diagnostics(FloatView query, FloatView key,
                                            const AttentionOptions& options,
                                            const DiagnosticsOptions& diagnostics) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "attention_diagnostics";
   const auto problem = check_weights(kFunction, query, key, options);
   check_lengths(kFunction, diagnostics, problem.scores());
@@ -106,6 +108,7 @@ AttentionDiagnostics attention_diagnostics(FloatView query, FloatView key,
 AttentionDiagnostics attention_diagnostics(DoubleView query, DoubleView key,
                                            const AttentionOptions64& options,
                                            const DiagnosticsOptions& diagnostics) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "attention_diagnostics";
   const auto problem = check_weights(kFunction, query, key, options);
   check_lengths(kFunction, diagnostics, problem.scores());

@@ -1,6 +1,7 @@
 // Attention with user's functions of whole matrices of scores and weights.
 #include "attention/reference/row.h"
 #include "attention/request/request.h"
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 #include "heed/core/cancellation.h"
 
@@ -21,6 +22,7 @@ void for_each_row(const ScoreShape& shape, const Visit& visit) {
 template <class Real>
 Tensor<Real> attend(TensorView<const Real> query, TensorView<const Real> key,
                     TensorView<const Real> value, const FlexOptions<Real>& options) {
+  const FloatEnvironment environment;
   BasicAttentionOptions<Real> plain;
   plain.scale = options.scale;
   const auto problem = check_attention("flex_attention", query, key, value, plain);

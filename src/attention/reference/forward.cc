@@ -4,6 +4,7 @@
 #include "attention/reference/arithmetic.h"
 #include "attention/reference/passes.h"
 #include "attention/reference/row.h"
+#include "core/float_environment.h"
 
 namespace heed { inline namespace v0 { namespace reference {
 
@@ -92,18 +93,21 @@ template Result<double> forward(const Problem<double>&, RowRange, Keep);
 
 Result<float> attention(FloatView query, FloatView key, FloatView value,
                         const AttentionOptions& options, Keep keep) {
+  const FloatEnvironment environment;
   const auto problem = check_attention("attention", query, key, value, options);
   return forward(problem, {0, problem.shape.batch}, keep);
 }
 
 Result<float> attention(BFloat16View query, BFloat16View key, BFloat16View value,
                         const AttentionOptions& options, Keep keep) {
+  const FloatEnvironment environment;
   const Floats numbers("attention", query, key, value);
   return forward(numbers.problem("attention", options), {0, query.extent(0)}, keep);
 }
 
 Result<double> attention(DoubleView query, DoubleView key, DoubleView value,
                          const AttentionOptions64& options, Keep keep) {
+  const FloatEnvironment environment;
   const auto problem = check_attention("attention", query, key, value, options);
   return forward(problem, {0, problem.shape.batch}, keep);
 }

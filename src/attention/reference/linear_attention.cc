@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 #include "heed/core/cancellation.h"
 #include "heed/core/elementary.h"
@@ -137,6 +138,7 @@ template <class Real>
 LinearAttentionOutput<Real> attend(TensorView<const Real> query, TensorView<const Real> key,
                                    TensorView<const Real> value,
                                    const BasicLinearAttentionOptions<Real>& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "linear_attention";
   const recurrent::Sizes sizes = recurrent::check_sizes(kFunction, query, key, value);
   return recurrent::attend_by_reference<Real>(
@@ -156,10 +158,12 @@ LinearAttentionOutput<double> linear_attention(DoubleView query, DoubleView key,
 
 Tensor<float> feature_map_attention(FloatView query, FloatView key, FloatView value,
                                     const FeatureMapOptions& options) {
+  const FloatEnvironment environment;
   return attend_by_features<float>(query, key, value, options);
 }
 Tensor<double> feature_map_attention(DoubleView query, DoubleView key, DoubleView value,
                                      const FeatureMapOptions& options) {
+  const FloatEnvironment environment;
   return attend_by_features<double>(query, key, value, options);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 #include "heed/core/elementary.h"
 
@@ -16,6 +17,7 @@ namespace {
 // Calls row(input row, output row) for every row along the last dimension and returns the outputs.
 template <class Real, class RowFunction>
 Tensor<Real> map_rows(const char* function, TensorView<const Real> input, RowFunction row) {
+  const FloatEnvironment environment;
   if (input.rank() == 0) {
     throw InvalidArgument(
         fmt::format("{}: the input is a scalar, expected at least 1 dimension", function));

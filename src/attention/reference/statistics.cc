@@ -7,6 +7,7 @@
 #include "attention/reference/arithmetic.h"
 #include "attention/reference/passes.h"
 #include "attention/reference/row.h"
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 
 namespace heed { inline namespace v0 { namespace reference {
@@ -124,6 +125,7 @@ template <class Real>
 Tensor<Real> weights(TensorView<const Real> query, TensorView<const Real> key,
                      std::span<const AttentionRow> rows,
                      const BasicAttentionOptions<Real>& options) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "attention_weights";
   const auto problem = check_weights(kFunction, query, key, options);
   check_rows(kFunction, rows, problem.scores());
@@ -134,6 +136,7 @@ template <class Real>
 BasicAttentionStatistics<Real> statistics(TensorView<const Real> query, TensorView<const Real> key,
                                           const BasicAttentionOptions<Real>& options,
                                           const StatisticsOptions& statistics) {
+  const FloatEnvironment environment;
   constexpr const char* kFunction = "attention_statistics";
   const auto problem = check_weights(kFunction, query, key, options);
   check_statistics(kFunction, statistics);

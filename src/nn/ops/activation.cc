@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "attention/masks/dropout_mask.h"
+#include "core/float_environment.h"
 #include "heed/core/dual.h"
 #include "heed/nn/ops.h"
 #include "nn/ops/elementwise.h"
@@ -12,6 +13,7 @@ namespace {
 // A function whose derivative is `slope` of the function's value.
 template <class T, class F, class Slope>
 Variable<T> through_value(const char* name, const Variable<T>& x, F f, Slope slope) {
+  const FloatEnvironment environment;
   const Value<T> y(map(x.value(), f));
   return record<T>(name, y, {x}, [y = Saved(y), slope](Step<T>& step) {
     step.give(0,
@@ -47,6 +49,7 @@ Variable<T> exp(const Variable<T>& x) {
 
 template <class T>
 Variable<T> log(const Variable<T>& x) {
+  const FloatEnvironment environment;
   return record<T>("log", map(x.value(), [](T in) { return heed::log(in); }), {x},
                    [x = Saved(x)](Step<T>& step) {
                      step.give(0,
@@ -98,6 +101,7 @@ Tensor<T> drop(TensorView<const T> x, const heed::Dropout& dropout) {
 
 template <class T>
 Variable<T> dropout(const Variable<T>& x, const heed::Dropout& dropout) {
+  const FloatEnvironment environment;
   if (!(dropout.probability >= 0 && dropout.probability <= 1)) {
     throw InvalidArgument(
         fmt::format("dropout: probability is {}, expected 0 to 1", dropout.probability));

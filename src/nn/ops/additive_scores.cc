@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/float_environment.h"
 #include "heed/core/dual.h"
 #include "heed/core/parallel.h"
 #include "heed/nn/ops.h"
@@ -128,6 +129,7 @@ class Scores {
 template <class T>
 Variable<T> additive_scores(const Variable<T>& keys, const Variable<T>& queries,
                             const Variable<T>& weight) {
+  const FloatEnvironment environment;
   refuse_divided("additive_scores");
   check_scores(keys.shape(), queries.shape(), weight.shape());
   return record<T>(

@@ -1,3 +1,4 @@
+#include "core/float_environment.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "nn/ops/elementwise.h"
@@ -29,6 +30,7 @@ Tensor<T> combine(TensorView<const T> a, TensorView<const T> b, const Shape& sha
 
 template <class T>
 Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
+  const FloatEnvironment environment;
   const Shape shape = broadcast_shapes("add", a.shape(), b.shape());
   return record<T>("add", combine(a.value(), b.value(), shape, [](T x, T y) { return x + y; }),
                    {a, b}, [of_a = a.shape(), of_b = b.shape()](Step<T>& step) {
@@ -39,6 +41,7 @@ Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b) {
+  const FloatEnvironment environment;
   const Shape shape = broadcast_shapes("sub", a.shape(), b.shape());
   return record<T>("sub", combine(a.value(), b.value(), shape, [](T x, T y) { return x - y; }),
                    {a, b}, [of_a = a.shape(), of_b = b.shape()](Step<T>& step) {
@@ -51,6 +54,7 @@ Variable<T> sub(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
+  const FloatEnvironment environment;
   const Shape shape = broadcast_shapes("mul", a.shape(), b.shape());
   const auto product = [](T x, T y) { return x * y; };
   return record<T>("mul", combine(a.value(), b.value(), shape, product), {a, b},
@@ -68,6 +72,7 @@ Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> scale(const Variable<T>& x, double factor) {
+  const FloatEnvironment environment;
   const auto scaled = [by = static_cast<T>(factor)](T element) { return by * element; };
   return record<T>("scale", map(x.value(), scaled), {x},
                    [scaled](Step<T>& step) { step.give(0, map(step.grad(), scaled)); });
@@ -84,6 +89,7 @@ template HEED_API Variable<double> scale(const Variable<double>&, double);
 
 template <class T>
 Variable<T> sum(const Variable<T>& x) {
+  const FloatEnvironment environment;
   return record<T>("sum", reduce_to(x.value(), Shape{}), {x}, [of_x = x.shape()](Step<T>& step) {
     step.give(0, contiguous(step.grad().broadcast_to(of_x)));
   });
@@ -91,6 +97,7 @@ Variable<T> sum(const Variable<T>& x) {
 
 template <class T>
 Variable<T> mean(const Variable<T>& x) {
+  const FloatEnvironment environment;
   if (x.num_elements() == 0) throw InvalidArgument("mean: x has no elements");
   return scale(sum(x), 1 / static_cast<double>(x.num_elements()));
 }

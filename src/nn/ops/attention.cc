@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/float_environment.h"
 #include "heed/attention/backward.h"
 #include "heed/attention/plan.h"
 #include "heed/distributed/attention.h"
@@ -232,6 +233,7 @@ Heads<T> apart(const char* name, const Variable<T>& heads) {
 template <class T>
 Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>& value,
                       const BasicAttentionOptions<T>& options, const LearnedTerms<T>& learned) {
+  const FloatEnvironment environment;
   check_heads("attention", "query", query);
   check_heads("attention", "key", key);
   check_heads("attention", "value", value);
@@ -281,6 +283,7 @@ Variable<T> attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>
 template <class T>
 Variable<T> attention(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
                       const BasicAttentionOptions<T>& options, const LearnedTerms<T>& learned) {
+  const FloatEnvironment environment;
   return attention(apart("query", query), apart("key", key), apart("value", value), options,
                    learned);
 }

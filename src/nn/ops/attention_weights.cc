@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "nn/divided_tokens.h"
 
 namespace heed { inline namespace v0 { namespace nn {
@@ -35,6 +36,7 @@ template <class T>
 Variable<T> attention_weights(const Variable<T>& query, const Variable<T>& key,
                               const BasicAttentionOptions<T>& options,
                               const LearnedTerms<T>& learned) {
+  const FloatEnvironment environment;
   refuse_divided("attention_weights");
   BasicAttentionOptions<T> of_weights = options;
   of_weights.dropout = {};

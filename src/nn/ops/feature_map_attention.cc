@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/attention/linear_attention.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
@@ -25,6 +26,7 @@ Tensor<T> side_by_side(const Tensor<T>& heads, const HeadColumns& columns) {
 template <class T>
 Variable<T> feature_map_attention(const Heads<T>& query, const Heads<T>& key, const Heads<T>& value,
                                   const FeatureMapOptions& options) {
+  const FloatEnvironment environment;
   refuse_divided("feature_map_attention");
   check_heads("feature_map_attention", "query", query);
   check_heads("feature_map_attention", "key", key);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/float_environment.h"
 #include "heed/nn/ops.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
@@ -101,6 +102,7 @@ Tensor<T> backward_to_x(TensorView<const T> grad, TensorView<const T> x, TensorV
 template <class T>
 Variable<T> layer_norm(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                        double eps) {
+  const FloatEnvironment environment;
   check_layer_norm(x.shape(), weight.shape(), bias.shape());
   const std::int64_t width = weight.num_elements();
   const TensorView<const T> in = as_rows(x.value(), width);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/float_environment.h"
 #include "heed/nn/tape.h"
 #include "nn/blas.h"
 #include "nn/divided_tokens.h"
@@ -125,6 +126,7 @@ void give_gradients(const SavedLstm<T>& saved, Step<T>& step) {
 template <class T>
 LstmOutput<T> lstm(const Variable<T>& x, const LstmParameters<T>& parameters,
                    const LstmState<T>& initial, const LstmSteps& steps) {
+  const FloatEnvironment environment;
   refuse_divided("lstm");
   check_parameters(x, parameters);
   check_steps(x, steps);

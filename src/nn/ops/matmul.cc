@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/float_environment.h"
 #include "heed/nn/ops.h"
 #include "nn/blas.h"
 #include "nn/ops/elementwise.h"
@@ -69,6 +70,7 @@ Tensor<T> multiply(TensorView<const T> a, TensorView<const T> b, const Shape& ba
 
 template <class T>
 Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
+  const FloatEnvironment environment;
   const Shape batch = leading(product_shape(a.shape(), b.shape()));
   return record<T>("matmul", multiply(a.value(), b.value(), batch), {a, b},
                    [a = Saved(a), b = Saved(b), batch](Step<T>& step) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "nn/blas.h"
@@ -77,6 +78,7 @@ Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
 
 template <class T>
 Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
+  const FloatEnvironment environment;
   const auto bias_value = bias.is_defined() ? bias.value() : TensorView<const T>();
   return record<T>(
       "linear", linear_forward(x.value(), weight.value(), bias_value), {x, weight, bias},

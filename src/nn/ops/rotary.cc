@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/nn/ops.h"
 #include "heed/nn/tape.h"
 #include "nn/ops/heads.h"
@@ -54,6 +55,7 @@ struct Turn {
 template <class T>
 Variable<T> rotary_embedding(const Variable<T>& x, const Variable<T>& cos, const Variable<T>& sin,
                              RotaryPairing pairing, const RotaryOptions& options) {
+  const FloatEnvironment environment;
   Turn<T> turn(cos, sin, pairing, options);
   Tensor<T> turned = turn.forward(x.value());
   return record<T>(
@@ -64,6 +66,7 @@ Variable<T> rotary_embedding(const Variable<T>& x, const Variable<T>& cos, const
 template <class T>
 Heads<T> rotary_embedding(const Heads<T>& x, const Variable<T>& cos, const Variable<T>& sin,
                           RotaryPairing pairing, const RotaryOptions& options) {
+  const FloatEnvironment environment;
   check_heads("rotary_embedding", "x", x);
   if (options.num_heads) {
     throw InvalidArgument(fmt::format(

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "core/float_environment.h"
 #include "heed/attention/reference.h"
 #include "heed/core/dual.h"
 #include "heed/core/elementary.h"
@@ -176,6 +177,7 @@ void cross_entropy_backward(T grad, const Exponentials<T>& exponentials, const T
 
 template <class T>
 Variable<T> softmax(const Variable<T>& x) {
+  const FloatEnvironment environment;
   const Value<T> y(reference::softmax(x.value()));
   return record<T>("softmax", y, {x}, [y = Saved(y)](Step<T>& step) {
     step.give(0, reference::softmax_backward(step.grad(), y.view()));
@@ -184,6 +186,7 @@ Variable<T> softmax(const Variable<T>& x) {
 
 template <class T>
 Variable<T> log_softmax(const Variable<T>& x) {
+  const FloatEnvironment environment;
   check_rows("log_softmax", x.shape());
   const Value<T> y(log_softmax_of(x.value()));
   return record<T>("log_softmax", y, {x}, [y = Saved(y)](Step<T>& step) {
@@ -194,6 +197,7 @@ Variable<T> log_softmax(const Variable<T>& x) {
 template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, TensorView<const std::int64_t> targets,
                           std::int64_t ignore_index) {
+  const FloatEnvironment environment;
   Targets<T> checked = checked_targets<T>(logits.shape(), targets, ignore_index);
   // Shared, because closures are copied.
   const auto saved = std::make_shared<Exponentials<T>>(exponentials_of<T>(logits.value(), checked));
