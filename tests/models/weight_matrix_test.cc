@@ -20,76 +20,19 @@
 #include "models/kernels/weight_kernels.h"
 #include "models/weight_product.h"
 #include "support/gguf_builder.h"
+#include "support/stored_weights.h"
 #include "support/tensors.h"
 
 namespace heed::models { namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+using testing_support::kWeightTypes;
 using testing_support::normal;
+using testing_support::product;
 using testing_support::same_bits;
-
-constexpr WeightType kTypes[] = {WeightType::kFloat32, WeightType::kFloat16, WeightType::kBFloat16,
-                                 WeightType::kQ8_0,    WeightType::kQ4_0,    WeightType::kQ4_1};
-
-// Weights of a type as unaligned bytes, and the floats that they represent.
-class Weights {
- public:
-  Weights(WeightType type, std::int64_t rows, std::int64_t columns)
-      : rows_{.type = type,
-              .num_rows = rows,
-              .columns = columns,
-              .row_bytes = row_bytes(type, columns)},
-        memory_(static_cast<std::size_t>(rows * rows_.row_bytes + 1)) {
-    rows_.bytes = memory_.data() + 1;
-    std::byte* at = memory_.data() + 1;
-    for (std::int64_t i = 0; i < rows * columns / format_of(type).block_elements; ++i) {
-      write_block(type, at);
-      at += format_of(type).block_bytes;
-    }
-  }
-
-  const WeightRows& rows() const { return rows_; }
-  StoredTensor tensor() const {
-    return {
-        "w", rows_.type, {rows_.num_rows, rows_.columns}, {memory_.data() + 1, memory_.size() - 1}};
-  }
-  Tensor<float> floats() const { return to_float(tensor()); }
-
- private:
-  template <class T>
-  static std::byte* put(std::byte* at, T value) {
-    std::memcpy(at, &value, sizeof value);
-    return at + sizeof value;
-  }
-
-  void write_block(WeightType type, std::byte* at) {
-    std::normal_distribution<float> normal;
-    switch (type) {
-      case WeightType::kFloat32:
-        put(at, normal(random_));
-        return;
-      case WeightType::kFloat16:
-        put(at, Float16(normal(random_)).bits());
-        return;
-      case WeightType::kBFloat16:
-        put(at, BFloat16(normal(random_)).bits());
-        return;
-      default:
-        break;
-    }
-    // Blocks as quantisation produces them: a minimum below zero, if the type has one.
-    const float scale = 0.1F + std::abs(normal(random_)) * 0.1F;
-    std::byte* next = put(at, Float16(type == WeightType::kQ4_0 ? -scale : scale).bits());
-    if (type == WeightType::kQ4_1) next = put(next, Float16(-7.5F * scale).bits());
-    std::generate(next, at + format_of(type).block_bytes,
-                  [&] { return static_cast<std::byte>(random_()); });
-  }
-
-  std::mt19937 random_{1};
-  WeightRows rows_;
-  std::vector<std::byte> memory_;
-};
+using testing_support::with_groups;
+using Weights = testing_support::StoredWeights;
 
 template <class Real>
 Tensor<Real> plain_product(FloatView x, const Tensor<float>& w) {
@@ -124,23 +67,6 @@ Distance distance(FloatView found, DoubleView exact) {
   return result;
 }
 
-// Calls use(rows) with the rows in the layout of products.
-template <class Use>
-void with_groups(const WeightRows& w, const Use& use) {
-  if (!wants_groups(w.type)) return use(w);
-  const std::vector<std::byte> groups = group_rows(w);
-  WeightRows grouped = w;
-  grouped.bytes = groups.data();
-  grouped.is_grouped = true;
-  use(grouped);
-}
-
-Tensor<float> product(const WeightKernels& kernels, const WeightRows& w, FloatView x) {
-  Tensor<float> out({x.extent(0), w.num_rows});
-  with_groups(w, [&](const WeightRows& rows) { multiply(kernels, rows, x, {}, out); });
-  return out;
-}
-
 class WeightProduct : public testing::TestWithParam<const WeightKernels*> {
  protected:
   // Checks the first n of 65 rows for n = 1 to 65.
@@ -166,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Of, WeightProduct, testing::ValuesIn(supported_weight_k
                          [](const auto& test) { return std::string(test.param->name); });
 
 TEST_P(WeightProduct, IsAsAccurateAsAPlainLoop) {
-  for (const WeightType type : kTypes) {
+  for (const WeightType type : kWeightTypes) {
     const bool has_blocks = format_of(type).block_elements > 1;
     for (const std::int64_t columns : has_blocks ? std::vector<std::int64_t>{32, 64, 96, 576}
                                                  : std::vector<std::int64_t>{1, 31, 33, 97, 576}) {
@@ -179,7 +105,7 @@ TEST_P(WeightProduct, IsAsAccurateAsAPlainLoop) {
 }
 
 TEST_P(WeightProduct, HasTheSameBitsForAnyThreadsAndInputsBeside) {
-  for (const WeightType type : kTypes) {
+  for (const WeightType type : kWeightTypes) {
     const Weights weights(type, 1000, 320);
     for (const std::int64_t n : {1, 2, 3, 6, 40}) {
       const Tensor<float> x = normal<float>({n, 320}, 3);
@@ -215,7 +141,7 @@ TEST_P(WeightProduct, OfVeryManyRowsIsThatOfEach) {
 
 // Rows from the middle of a group have the bits that they have among all.
 TEST_P(WeightProduct, OfSomeRowsOfWeightsIsPartOfAll) {
-  for (const WeightType type : kTypes) {
+  for (const WeightType type : kWeightTypes) {
     const Weights weights(type, 61, 96);
     for (const std::int64_t n : {1, 3, 20}) {
       const Tensor<float> x = normal<float>({n, 96}, 3);
@@ -257,7 +183,7 @@ TEST(WeightGroups, ArrangeNumbersForNibblesInTheirPlaces) {
 }
 
 TEST_P(WeightProduct, DecodesToTheBitsOfPlainLoops) {
-  for (const WeightType type : kTypes) {
+  for (const WeightType type : kWeightTypes) {
     for (const std::int64_t columns : {0, 32, 96, 33, 7}) {
       if (columns % format_of(type).block_elements != 0) continue;
       const Weights weights(type, 1, columns);
@@ -307,7 +233,7 @@ TEST_P(WeightProduct, TakesBytesThatLookLikeNaN) {
 }
 
 TEST_P(WeightProduct, OfNothing) {
-  for (const WeightType type : kTypes) {
+  for (const WeightType type : kWeightTypes) {
     const Weights none(type, 0, 32);
     EXPECT_EQ(product(*GetParam(), none.rows(), Tensor<float>({3, 32})).shape(), (Shape{3, 0}));
     const Weights some(type, 3, 32);
@@ -322,7 +248,7 @@ TEST_P(WeightProduct, OfNothing) {
 
 TEST_P(WeightProduct, AddsBiasAndLeavesGapsAlone) {
   const Tensor<float> bias = normal<float>({70}, 4);
-  for (const WeightType type : kTypes) {
+  for (const WeightType type : kWeightTypes) {
     const Weights weights(type, 70, 64);
     for (const std::int64_t n : {2, 20}) {
       const Tensor<float> wide = normal<float>({n, 80}, 5);

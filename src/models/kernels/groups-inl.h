@@ -8,8 +8,10 @@
 
 #include <algorithm>
 
+#include "models/kernels/sixteen-inl.h"
 #include "models/kernels/stored-inl.h"
 #include "models/kernels/weight_kernels.h"
+#include "simd/register_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
@@ -34,8 +36,10 @@ class GroupProduct {
     const std::int64_t num_blocks = x.columns / kWeightBlock;
     for (std::int64_t b = 0; b < num_blocks; ++b) {
       const std::int64_t at = b * kBlockBytes;
-      // Hardware prefetching falls short for streams as short as a group.
-      for (std::int64_t line = 0; line < kBlockBytes; line += kLineBytes) {
+      // Hardware prefetching falls short for streams as short as a group. Each pass over a group
+      // fetches its part of the next one.
+      for (std::int64_t line = first_lane / kPass * kLineBytes; line < kBlockBytes;
+           line += kPasses * kLineBytes) {
         __builtin_prefetch(next + at + line);
       }
       add_block(group + at, first_lane, x.arranged + b * kWeightBlock, x.columns, x.block_sums + b,
@@ -51,75 +55,93 @@ class GroupProduct {
  private:
   static constexpr std::int64_t kBlockBytes = kGroupRows * Stored::kBlockBytes;
   static constexpr std::int64_t kHeadBytes = kGroupRows * 2;
+  // The weight rows of a pass over a group.
+  static constexpr int kPass = kVectors * kLanes;
+  static constexpr int kPasses = static_cast<int>(kGroupRows) / kPass;
   static constexpr int kPieces = 4;   // of four bytes per row and block
   static constexpr int kNibbles = 8;  // per piece
-  // The number of partial sums of each kind: for one row, four independent additions. More rows use
-  // as many, because the results would differ otherwise.
-  static constexpr int kChains = 4 / kVectorsOfOneRow;
-
-  struct Products {
-    Vec sum[kRows][kVectors][kChains];
-    // GCC compiles an implicit constructor without the instruction set of this file.
-    HWY_INLINE Products() {}  // NOLINT(modernize-use-equals-default)
-  };
+  // The partial sums of each product: additions do not wait for each other, and results have the
+  // same bits with vectors of any size.
+  static constexpr int kChains = 4;
+  // The partial sums that one pass over the words computes; the masks of nibbles stay in registers,
+  // too.
+  static constexpr int kAtOnce = sums_at_once(kRows * kVectors, kChains, kMostSums * 2 / 3);
 
   static HWY_INLINE void add_block(const std::byte* block, int first_lane, const float* x,
                                    std::int64_t x_stride, const float* block_sums,
                                    std::int64_t sums_stride, Vec (&sums)[kRows][kVectors]) {
-    Products products;
-    for (int i = 0; i < kRows; ++i) {
-      for (int v = 0; v < kVectors; ++v) {
-        for (int c = 0; c < kChains; ++c) products.sum[i][v][c] = hn::Zero(kFloats);
-      }
-    }
-    const std::byte* const pieces = block + Stored::kHeadNumbers * kHeadBytes + first_lane * 4;
-    for (int piece = 0; piece < kPieces; ++piece) {
-      WordVec words[kVectors];
-      for (int v = 0; v < kVectors; ++v) {
-        words[v] = hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(
-                                          pieces + (piece * kGroupRows + v * kLanes) * 4));
-      }
-      add_nibbles<0>(words, x + piece * kNibbles, x_stride, products);
-    }
-    for (int v = 0; v < kVectors; ++v) {
+    Vec products[kRows][kVectors];
+    add_chains<0>(block + Stored::kHeadNumbers * kHeadBytes + first_lane * 4, x, x_stride,
+                  products);
+    HEED_UNROLL for (int v = 0; v < kVectors; ++v) {
       const std::byte* const heads = block + (first_lane + v * kLanes) * 2;
       const Vec scale = StoredFloat16::load(heads);
       const Vec minimum = Stored::kHasMinimum ? StoredFloat16::load(heads + kHeadBytes)
                                               : hn::Mul(scale, hn::Set(kFloats, Stored::kShift));
-      for (int i = 0; i < kRows; ++i) {
+      HEED_UNROLL for (int i = 0; i < kRows; ++i) {
         const Vec numbers = hn::Set(kFloats, block_sums[i * sums_stride]);
-        sums[i][v] = hn::MulAdd(total(products.sum[i][v]), scale, sums[i][v]);
+        sums[i][v] = hn::MulAdd(products[i][v], scale, sums[i][v]);
         sums[i][v] = hn::MulAdd(minimum, numbers, sums[i][v]);
       }
     }
   }
 
-  // Nibble k of every word, not shifted except for the last, times numbers that were scaled to
-  // match.
-  template <int k>
-  static HWY_INLINE void add_nibbles(const WordVec (&words)[kVectors], const float* x,
-                                     std::int64_t x_stride, Products& products) {
-    Vec nibbles[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
-      const WordVec nibble = k == kNibbles - 1
-                                 ? hn::ShiftRight<28>(words[v])
-                                 : hn::And(words[v], hn::Set(Words(), 15U << (4 * k)));
-      nibbles[v] = hn::ConvertTo(kFloats, hn::BitCast(Integers(), nibble));
-    }
-    for (int i = 0; i < kRows; ++i) {
-      const Vec numbers = hn::Set(kFloats, x[i * x_stride + k]);
-      for (int v = 0; v < kVectors; ++v) {
-        Vec& sum = products.sum[i][v][k % kChains];
-        sum = hn::MulAdd(nibbles[v], numbers, sum);
+  // Adds up the partial sums from chain kFirst on in `products`, one after the other.
+  template <int kFirst>
+  static HWY_INLINE void add_chains(const std::byte* pieces, const float* x, std::int64_t x_stride,
+                                    Vec (&products)[kRows][kVectors]) {
+    Vec chains[kRows][kVectors][kAtOnce];
+    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+      HEED_UNROLL for (int v = 0; v < kVectors; ++v) {
+        HEED_UNROLL for (int c = 0; c < kAtOnce; ++c) chains[i][v][c] = hn::Zero(kFloats);
       }
     }
-    if constexpr (k + 1 < kNibbles) add_nibbles<k + 1>(words, x, x_stride, products);
+    for (int piece = 0; piece < kPieces; ++piece) {
+      WordVec words[kVectors];
+      HEED_UNROLL for (int v = 0; v < kVectors; ++v) {
+        words[v] = hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(
+                                          pieces + (piece * kGroupRows + v * kLanes) * 4));
+      }
+      add_nibbles<kFirst, 0>(words, x + piece * kNibbles, x_stride, chains);
+    }
+    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+      HEED_UNROLL for (int v = 0; v < kVectors; ++v) {
+        Vec& product = products[i][v];
+        product = kFirst == 0 ? chains[i][v][0] : hn::Add(product, chains[i][v][0]);
+        HEED_UNROLL for (int c = 1; c < kAtOnce; ++c) product = hn::Add(product, chains[i][v][c]);
+      }
+    }
+    if constexpr (kFirst + kAtOnce < kChains) {
+      add_chains<kFirst + kAtOnce>(pieces, x, x_stride, products);
+    }
   }
 
-  static HWY_INLINE Vec total(const Vec (&chains)[kChains]) {
-    Vec sum = chains[0];
-    for (int c = 1; c < kChains; ++c) sum = hn::Add(sum, chains[c]);
-    return sum;
+  // Those nibbles k of every word whose chain, k % kChains, is one of kAtOnce from kFirst on; not
+  // shifted except for the last, times numbers that were scaled to match.
+  template <int kFirst, int k>
+  static HWY_INLINE void add_nibbles(const WordVec (&words)[kVectors], const float* x,
+                                     std::int64_t x_stride,
+                                     Vec (&chains)[kRows][kVectors][kAtOnce]) {
+    constexpr int kChain = k % kChains - kFirst;
+    if constexpr (kChain >= 0 && kChain < kAtOnce) {
+      Vec nibbles[kVectors];
+      HEED_UNROLL for (int v = 0; v < kVectors; ++v) {
+        const WordVec nibble = k == kNibbles - 1
+                                   ? hn::ShiftRight<28>(words[v])
+                                   : hn::And(words[v], hn::Set(Words(), 15U << (4 * k)));
+        nibbles[v] = hn::ConvertTo(kFloats, hn::BitCast(Integers(), nibble));
+      }
+      HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+        const Vec numbers = hn::Set(kFloats, x[i * x_stride + k]);
+        HEED_UNROLL for (int v = 0; v < kVectors; ++v) {
+          Vec& sum = chains[i][v][kChain];
+          sum = hn::MulAdd(nibbles[v], numbers, sum);
+        }
+      }
+    }
+    if constexpr (k + 1 < kNibbles) {
+      add_nibbles<kFirst, k + 1>(words, x, x_stride, chains);
+    }
   }
 };
 

@@ -7,114 +7,144 @@
 #endif
 
 #include "models/kernels/groups-inl.h"
+#include "models/kernels/sixteen-inl.h"
 #include "models/kernels/stored-inl.h"
 #include "models/kernels/weight_kernels.h"
-#include "simd/lanes-inl.h"
+#include "simd/register_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace models::HWY_NAMESPACE {
 
-// One sum for each of kRows rows of numbers.
-template <class Vector, int kRows>
-struct Sums {
-  Vector row[kRows];
-  // GCC compiles an implicit constructor without the instruction set of this file.
-  HWY_INLINE Sums() {}  // NOLINT(modernize-use-equals-default)
-};
-
-HWY_INLINE float sum_of_lanes(Vec sums) {
-  return kernels::HWY_NAMESPACE::sum_of_lanes(kFloats, sums);
-}
-
-// The product with a row of weights without blocks. It has two independent sums of each kind, so
-// that no addition waits for the one before.
+// The product with a row of weights without blocks. Sixteen columns are added to one of two times
+// sixteen sums, the next sixteen to the other, so that no addition waits for the one before; fewer
+// than sixteen at the end of the row are padded with zeros and added to the second ones.
 template <class Stored, int kRows>
 class FloatProduct {
  public:
-  static HWY_INLINE void compute(const WeightRows& rows, std::int64_t row, const InputRows& x,
-                                 float* out, std::int64_t out_stride) {
-    const std::byte* const w = rows.row(row);
-    const std::int64_t columns = rows.columns;
-    Sums<Vec, kRows> even;
-    Sums<Vec, kRows> odd;
-    for (int i = 0; i < kRows; ++i) even.row[i] = odd.row[i] = hn::Zero(kFloats);
-    std::int64_t c = 0;
-    for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
-      add(Stored::load(w + c * Stored::kBytes), x.data + c, x.stride, even);
-      add(Stored::load(w + (c + kLanes) * Stored::kBytes), x.data + c + kLanes, x.stride, odd);
+  // `w` are the weights of the row, x[i] the numbers of row i.
+  static HWY_INLINE void compute(const std::byte* w, std::int64_t columns,
+                                 const float* const (&x)[kRows], float* out,
+                                 std::int64_t out_stride) {
+    const std::int64_t rest = columns % (2 * kSixteen);
+    const std::int64_t whole = columns - rest;
+    Vec sums[kRows][kSums];
+    add_whole<0>(w, x, whole, sums);
+    if (rest >= kSixteen) add_sixteen<0>(w + whole * Stored::kBytes, x, whole, sums);
+    const std::int64_t count = rest % kSixteen;
+    if (count > 0) add_last(w, x, columns - count, count, sums);
+    Vec both[kRows][kParts];
+    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+      HEED_UNROLL for (int p = 0; p < kParts; ++p) {
+        both[i][p] = hn::Add(sums[i][p], sums[i][kParts + p]);
+      }
     }
-    if (c + kLanes <= columns) {
-      add(Stored::load(w + c * Stored::kBytes), x.data + c, x.stride, even);
-      c += kLanes;
-    }
-    if (c < columns) add_last(w + c * Stored::kBytes, x, c, columns - c, odd);
-    for (int i = 0; i < kRows; ++i) {
-      out[i * out_stride] = sum_of_lanes(hn::Add(even.row[i], odd.row[i]));
-    }
+    store_sums(both, out, out_stride);
   }
 
  private:
-  static HWY_INLINE void add(Vec weights, const float* x, std::int64_t stride,
-                             Sums<Vec, kRows>& sums) {
-    for (int i = 0; i < kRows; ++i) {
-      sums.row[i] = hn::MulAdd(weights, hn::LoadU(kFloats, x + i * stride), sums.row[i]);
+  static constexpr int kSums = 2 * kParts;
+  // The vectors of sums of each row that one pass over the weights computes; each pass reads the
+  // columns of its sums.
+  static constexpr int kAtOnce = sums_at_once(kRows, kSums);
+
+  // Sets the vectors of sums from kFirst on to those of the first `columns` columns.
+  template <int kFirst>
+  static HWY_INLINE void add_whole(const std::byte* w, const float* const (&x)[kRows],
+                                   std::int64_t columns, Vec (&sums)[kRows][kSums]) {
+    Vec pass[kRows][kAtOnce];
+    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+      HEED_UNROLL for (int v = 0; v < kAtOnce; ++v) pass[i][v] = hn::Zero(kFloats);
+    }
+    for (std::int64_t c = kFirst * kLanes; c < columns; c += kSums * kLanes) {
+      HEED_UNROLL for (int v = 0; v < kAtOnce; ++v) {
+        const Vec weights = Stored::load(w + (c + v * kLanes) * Stored::kBytes);
+        HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+          pass[i][v] = hn::MulAdd(weights, hn::LoadU(kFloats, x[i] + c + v * kLanes), pass[i][v]);
+        }
+      }
+    }
+    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+      HEED_UNROLL for (int v = 0; v < kAtOnce; ++v) sums[i][kFirst + v] = pass[i][v];
+    }
+    if constexpr (kFirst + kAtOnce < kSums) add_whole<kFirst + kAtOnce>(w, x, columns, sums);
+  }
+
+  // Adds sixteen columns from `column` on to the sums from vector kFirst on; w begins with the
+  // first of them.
+  template <int kFirst>
+  static HWY_INLINE void add_sixteen(const std::byte* w, const float* const (&x)[kRows],
+                                     std::int64_t column, Vec (&sums)[kRows][kSums]) {
+    HEED_UNROLL for (int p = 0; p < kParts; ++p) {
+      const Vec weights = Stored::load(w + p * kLanes * Stored::kBytes);
+      HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+        Vec& sum = sums[i][kFirst + p];
+        sum = hn::MulAdd(weights, hn::LoadU(kFloats, x[i] + column + p * kLanes), sum);
+      }
     }
   }
 
-  // Adds the last columns, fewer than kLanes, padded with zeros.
-  static HWY_INLINE void add_last(const std::byte* w, const InputRows& x, std::int64_t column,
-                                  std::int64_t count, Sums<Vec, kRows>& sums) {
-    HWY_ALIGN std::byte weights[kLanes * Stored::kBytes] = {};
-    std::memcpy(weights, w, static_cast<std::size_t>(count * Stored::kBytes));
-    HWY_ALIGN float numbers[kRows * kLanes] = {};
+  // Adds the last columns, fewer than sixteen.
+  static HWY_INLINE void add_last(const std::byte* w, const float* const (&x)[kRows],
+                                  std::int64_t column, std::int64_t count,
+                                  Vec (&sums)[kRows][kSums]) {
+    HWY_ALIGN std::byte weights[kSixteen * Stored::kBytes] = {};
+    std::memcpy(weights, w + column * Stored::kBytes,
+                static_cast<std::size_t>(count * Stored::kBytes));
+    HWY_ALIGN float numbers[kRows][kSixteen] = {};
+    const float* rows[kRows];
     for (int i = 0; i < kRows; ++i) {
-      std::memcpy(numbers + i * kLanes, x.data + i * x.stride + column,
-                  static_cast<std::size_t>(count) * sizeof(float));
+      std::memcpy(numbers[i], x[i] + column, static_cast<std::size_t>(count) * sizeof(float));
+      rows[i] = numbers[i];
     }
-    add(Stored::load(weights), numbers, kLanes, sums);
+    add_sixteen<kParts>(weights, rows, 0, sums);
   }
 };
 
 // The product with kWeights adjacent rows of weights in blocks: Σ over the blocks of scale · Σ q x.
+// Each of sixteen sums has two columns of a block.
 template <class Stored, int kWeights, int kRows>
 class BlockProduct {
  public:
   static HWY_INLINE void compute(const WeightRows& w, std::int64_t row, const InputRows& x,
                                  float* out, std::int64_t out_stride) {
-    Sums<Vec, kWeights * kRows> sums;
-    for (int i = 0; i < kWeights * kRows; ++i) sums.row[i] = hn::Zero(kFloats);
+    Vec sums[kWeights][kRows][kParts];
+    HEED_UNROLL for (int k = 0; k < kWeights; ++k) {
+      HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+        HEED_UNROLL for (int p = 0; p < kParts; ++p) sums[k][i][p] = hn::Zero(kFloats);
+      }
+    }
     const std::byte* block = w.row(row);
     const float* numbers = x.data;
     for (std::int64_t b = 0; b < w.columns / kWeightBlock; ++b) {
-      for (int k = 0; k < kWeights; ++k) {
+      HEED_UNROLL for (int k = 0; k < kWeights; ++k) {
         const std::byte* const at = block + k * w.row_bytes;
         // Prefetches the next rows: hardware prefetching falls short for streams as short as a row.
         __builtin_prefetch(at + kWeights * w.row_bytes);
-        add_block(at, numbers, x.stride, &sums.row[k * kRows]);
+        add_block(at, numbers, x.stride, sums[k]);
       }
       block += Stored::kBlockBytes;
       numbers += kWeightBlock;
     }
-    for (int k = 0; k < kWeights; ++k) {
-      for (int i = 0; i < kRows; ++i) {
-        out[i * out_stride + k] = sum_of_lanes(sums.row[k * kRows + i]);
-      }
-    }
+    HEED_UNROLL for (int k = 0; k < kWeights; ++k) store_sums(sums[k], out + k, out_stride);
   }
 
  private:
+  static_assert(kWeightBlock == 2 * kSixteen);
+
   static HWY_INLINE void add_block(const std::byte* block, const float* x, std::int64_t stride,
-                                   Vec* sums) {
+                                   Vec (&sums)[kRows][kParts]) {
     const Vec scale = hn::Set(kFloats, hn::GetLane(load_head<1>(block)));
-    Sums<Vec, kRows> products;
-    Stored::visit(block, [&](int column, Vec integers) HWY_ATTR {
-      for (int i = 0; i < kRows; ++i) {
-        const Vec numbers = hn::LoadU(kFloats, x + i * stride + column);
-        products.row[i] = column == 0 ? hn::Mul(integers, numbers)
-                                      : hn::MulAdd(integers, numbers, products.row[i]);
+    HEED_UNROLL for (int p = 0; p < kParts; ++p) {
+      const int column = p * kLanes;
+      const Vec first = Stored::integers(block, column);
+      const Vec second = Stored::integers(block, kSixteen + column);
+      HEED_UNROLL for (int i = 0; i < kRows; ++i) {
+        const float* const numbers = x + i * stride + column;
+        const Vec product = hn::MulAdd(second, hn::LoadU(kFloats, numbers + kSixteen),
+                                       hn::Mul(first, hn::LoadU(kFloats, numbers)));
+        sums[i][p] = hn::MulAdd(product, scale, sums[i][p]);
       }
-    });
-    for (int i = 0; i < kRows; ++i) sums[i] = hn::MulAdd(products.row[i], scale, sums[i]);
+    }
   }
 };
 
@@ -137,8 +167,12 @@ void multiply_rows(const WeightRows& w, const InputRows& x, float* out, std::int
   } else if constexpr (Stored::kHasBlocks) {
     multiply_blocks<Stored, kRows>(w, x, out, out_stride);
   } else {
+    const float* numbers[kRows];
+    for (int i = 0; i < kRows; ++i) numbers[i] = x.data + i * x.stride;
+    const std::byte* row = w.row(0);
     for (std::int64_t r = 0; r < w.num_rows; ++r) {
-      FloatProduct<Stored, kRows>::compute(w, r, x, out + r, out_stride);
+      FloatProduct<Stored, kRows>::compute(row, w.columns, numbers, out + r, out_stride);
+      row += w.row_bytes;
     }
   }
 }

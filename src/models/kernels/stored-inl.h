@@ -111,12 +111,16 @@ struct StoredQ80 {
   static constexpr int kHeadNumbers = 1;
   static constexpr bool kHasMinimum = false;
 
+  // The integers of columns column ≤ c < column + kLanes.
+  static HWY_INLINE Vec integers(const std::byte* block, int column) {
+    const auto* const numbers = reinterpret_cast<const std::int8_t*>(block + 2);
+    const auto bytes = hn::LoadU(SignedBytes(), numbers + column);
+    return hn::ConvertTo(kFloats, hn::PromoteTo(Integers(), bytes));
+  }
   template <class Visit>
   static HWY_INLINE void visit(const std::byte* block, const Visit& visit) {
-    const auto* const numbers = reinterpret_cast<const std::int8_t*>(block + 2);
     for (int column = 0; column < kWeightBlock; column += kLanes) {
-      const auto bytes = hn::LoadU(SignedBytes(), numbers + column);
-      visit(column, hn::ConvertTo(kFloats, hn::PromoteTo(Integers(), bytes)));
+      visit(column, integers(block, column));
     }
   }
 };

@@ -66,11 +66,13 @@ void decode_all(WeightType type, const std::byte* bytes, std::int64_t count, flo
 
 void sum_all_blocks(const float* x, std::int64_t count, float* sums) {
   for (std::int64_t i = 0; i < count; i += kWeightBlock) {
-    Vec sum = hn::LoadU(kFloats, x + i);
-    for (int j = kLanes; j < kWeightBlock; j += kLanes) {
-      sum = hn::Add(sum, hn::LoadU(kFloats, x + i + j));
+    static_assert(kWeightBlock == 2 * kSixteen);
+    Vec both[kParts];
+    for (int p = 0; p < kParts; ++p) {
+      const float* const at = x + i + p * kLanes;
+      both[p] = hn::Add(hn::LoadU(kFloats, at), hn::LoadU(kFloats, at + kSixteen));
     }
-    *sums++ = sum_of_lanes(sum);
+    *sums++ = sum_of_sixteen(both);
   }
 }
 
