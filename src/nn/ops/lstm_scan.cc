@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "heed/core/parallel.h"
 #include "nn/blas.h"
 #include "nn/ops/vector_loops.h"
+#include "nn/product.h"
 
 namespace heed { inline namespace v0 { namespace nn {
 
@@ -36,8 +38,8 @@ void forward_block(const LstmOrder& order, TensorView<const T> weight_hh,
   Tensor<T> cell = to_tensor(start.cell.slice(0, first, last));
   for (std::int64_t step = 0; step < order.length(); ++step) {
     const std::int64_t t = order.position(step);
-    matmul(hidden.view(), weight_hh.permute({1, 0}), block_at(trace.gates, first, last, t),
-           {.alpha = 1, .beta = 1});
+    product(std::as_const(hidden).view(), weight_hh.permute({1, 0}),
+            block_at(trace.gates, first, last, t), true);
     for (std::int64_t row = first; row < last; ++row) {
       T* const out = row_at(trace.out, row, t);
       if (!order.has(row, t)) {

@@ -7,6 +7,7 @@
 #include "nn/blas.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
+#include "nn/product.h"
 
 namespace heed { inline namespace v0 { namespace nn {
 
@@ -47,9 +48,24 @@ TensorView<T> matrix_at(TensorView<T> x, std::int64_t index) {
           Strides{x.stride(-2), x.stride(-1)}};
 }
 
+// One product of an entry of a batch: product() in the forward pass, BLAS in the backward pass.
+template <class T>
+using Product = void (*)(TensorView<const T> a, TensorView<const T> b, TensorView<T> out);
+
+template <class T>
+void forward_product(TensorView<const T> a, TensorView<const T> b, TensorView<T> out) {
+  product(a, b, out);
+}
+
+template <class T>
+void backward_product(TensorView<const T> a, TensorView<const T> b, TensorView<T> out) {
+  heed::matmul(a, b, out);
+}
+
 // a · b for each entry of `batch`, to which both broadcast.
 template <class T>
-Tensor<T> multiply(TensorView<const T> a, TensorView<const T> b, const Shape& batch) {
+Tensor<T> multiply(TensorView<const T> a, TensorView<const T> b, const Shape& batch,
+                   Product<T> multiply_entry) {
   const Shape shape = with_matrix(batch, a.extent(-2), b.extent(-1));
   if (shape.num_elements() == 0 || a.extent(-1) == 0) return Tensor<T>(shape);
   auto result = Tensor<T>::uninitialized(shape);
@@ -59,8 +75,8 @@ Tensor<T> multiply(TensorView<const T> a, TensorView<const T> b, const Shape& ba
   parallel_for(0, batch.num_elements(), row_grain(work),
                [&](std::int64_t first, std::int64_t last) {
                  for (std::int64_t i = first; i < last; ++i) {
-                   heed::matmul(matrix_at<const T>(left, i), matrix_at<const T>(right, i),
-                                matrix_at<T>(result.view(), i));
+                   multiply_entry(matrix_at<const T>(left, i), matrix_at<const T>(right, i),
+                                  matrix_at<T>(result.view(), i));
                  }
                });
   return result;
@@ -72,17 +88,18 @@ template <class T>
 Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
   const FloatEnvironment environment;
   const Shape batch = leading(product_shape(a.shape(), b.shape()));
-  return record<T>("matmul", multiply(a.value(), b.value(), batch), {a, b},
-                   [a = Saved(a), b = Saved(b), batch](Step<T>& step) {
-                     if (step.wants(0)) {
-                       const auto grad = multiply(step.grad(), transposed(b.view()), batch);
-                       step.give(0, reduce_to(grad.view(), a.shape()));
-                     }
-                     if (step.wants(1)) {
-                       const auto grad = multiply(transposed(a.view()), step.grad(), batch);
-                       step.give(1, reduce_to(grad.view(), b.shape()));
-                     }
-                   });
+  return record<T>(
+      "matmul", multiply(a.value(), b.value(), batch, forward_product<T>), {a, b},
+      [a = Saved(a), b = Saved(b), batch](Step<T>& step) {
+        if (step.wants(0)) {
+          const auto grad = multiply(step.grad(), transposed(b.view()), batch, backward_product<T>);
+          step.give(0, reduce_to(grad.view(), a.shape()));
+        }
+        if (step.wants(1)) {
+          const auto grad = multiply(transposed(a.view()), step.grad(), batch, backward_product<T>);
+          step.give(1, reduce_to(grad.view(), b.shape()));
+        }
+      });
 }
 
 template HEED_API Variable<float> matmul(const Variable<float>&, const Variable<float>&);

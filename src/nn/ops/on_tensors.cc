@@ -12,6 +12,7 @@
 #include "nn/blas.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/shapes.h"
+#include "nn/product.h"
 
 namespace heed { inline namespace v0 { namespace nn {
 
@@ -61,7 +62,7 @@ Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
                          TensorView<const T> bias) {
   check_linear(x.shape(), weight.shape(), bias.shape());
   const std::int64_t width = weight.extent(0);
-  // Without inputs the product is 0, and BLAS is not called.
+  // Without inputs the product is 0.
   Tensor<T> y = x.empty() ? Tensor<T>(with_last(x.shape(), width))
                           : uninitialized<T>(with_last(x.shape(), width));
   const bool has_bias = !bias.empty();
@@ -71,8 +72,7 @@ Tensor<T> linear_forward(TensorView<const T> x, TensorView<const T> weight,
     });
   }
   if (x.empty() || y.empty()) return y;
-  matmul(rows(x), weight.permute({1, 0}), rows(y.view()),
-         {.alpha = 1, .beta = has_bias ? T{1} : T{0}});
+  product(rows(x), weight.permute({1, 0}), rows(y.view()), has_bias);
   return y;
 }
 
