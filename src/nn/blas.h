@@ -1,4 +1,4 @@
-/// Dense matrix products: the only caller of BLAS.
+/// Dense matrix products of backward passes: the only caller of BLAS.
 #pragma once
 
 #include "heed/core/tensor.h"

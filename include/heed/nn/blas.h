@@ -1,6 +1,6 @@
-/// The BLAS library that computes the matrix products of layers. A library built with
+/// The BLAS library that computes the gradients of matrix products. A library built with
 /// HEED_BUILD_NN=OFF has no layers, needs no BLAS and lacks these functions; heed computes the
-/// products of trained models itself.
+/// products of forward passes itself.
 #pragma once
 
 #include <string>
