@@ -25,6 +25,8 @@ void print_info(bool as_json) {
                                 {"instruction_sets", instruction_sets},
                                 {"attention_targets", attention_targets()},
                                 {"attention_target", attention_target()},
+                                {"bits", attention_bits()},
+                                {"bits_of_bfloat16", attention_bits(Precision::kFast)},
                                 {"threads", num_threads()},
                                 {"blas", blas_description()}}
                      .dump(2)
@@ -35,6 +37,8 @@ void print_info(bool as_json) {
             << fmt::format("instruction sets  {}\n", fmt::join(instruction_sets, ", "))
             << fmt::format("attention by      {} (of {})\n", attention_target(),
                            fmt::join(attention_targets(), ", "))
+            << fmt::format("bits              {}, products of bfloat16 {}\n", attention_bits(),
+                           attention_bits(Precision::kFast))
             << fmt::format("threads           {}\n", num_threads())
             << fmt::format("BLAS              {}\n", blas_description());
 }

@@ -293,4 +293,12 @@ HEED_API std::vector<std::string> attention_targets();
 /// @throws InvalidArgument when HEED_TARGET is none of them; attention() throws it too.
 HEED_API std::string attention_target();
 
+/// The arithmetic whose bits attention_target() computes: processors that give the same answer give
+/// the same bits. "exact" is that of all instruction sets with fused multiply-adds, AVX-512, AVX2
+/// and NEON; "SSE4" and "reference" have bits of their own, as have the products of bfloat16 of
+/// "AMX_BF16", "AVX512_BF16" and "NEON_BF16", which Precision::kFast asks for. docs/semantics.md
+/// says what the promise covers.
+/// @throws InvalidArgument as attention_target() does.
+HEED_API std::string attention_bits(Precision precision = Precision::kExact);
+
 }}  // namespace heed::v0

@@ -31,6 +31,11 @@ def attention_target() -> str:
 def attention_targets() -> list[str]:
     """All that can compute attention here, the best first."""
 
+def attention_bits(precision: str = "exact") -> str:
+    """
+    The arithmetic whose bits are computed: equal answers of two machines mean equal bits.
+    """
+
 def alibi_slopes(num_heads: int) -> Any:
     """The usual slopes of ALiBi, float32 [num_heads]."""
 

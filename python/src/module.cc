@@ -33,6 +33,17 @@ void bind_process(nb::module_& module) {
   module.def("attention_targets", &attention_targets,
              "All that can compute attention here, the best first.");
   module.def(
+      "attention_bits",
+      [](const std::string& precision) {
+        if (precision != "exact" && precision != "fast") {
+          throw InvalidArgument("attention_bits: precision is '" + precision +
+                                "', 'exact' or 'fast' is expected");
+        }
+        return attention_bits(precision == "fast" ? Precision::kFast : Precision::kExact);
+      },
+      nb::arg("precision") = "exact",
+      "The arithmetic whose bits are computed: equal answers of two machines mean equal bits.");
+  module.def(
       "alibi_slopes",
       [](std::int64_t num_heads) {
         return to_object(alibi_slopes<float>(num_heads), Library::kNumpy);

@@ -36,28 +36,6 @@ struct Constants<double> {
       4.0780717860928705e-10, 7.072570394540799e-09, 1.0180647660573069e-07, 1.3215442675452854e-06,
       1.5252727385189775e-05, 0.0001540353044157185, 0.001333355815343997,   0.009618129107607003,
       0.05550410866479039,    0.24022650695910097,   0.6931471805599457,     1.0};
-  // (2ʳ − 1) / r for |r| ≤ 1/32, the highest coefficient first; the relative error of 2ʳ is at most
-  // 2⁻⁵⁷.
-  static constexpr double kShortExp2Coefficients[] = {0.00015404211699335225, 0.0013333820232815162,
-                                                      0.009618129102053624,   0.055504108651954584,
-                                                      0.24022650695910167,    0.6931471805599468};
-  // 2^(i/16), rounded.
-  static constexpr double kPowersOfSixteenth[] = {0x1.0p+0,
-                                                  0x1.0b5586cf9890fp+0,
-                                                  0x1.172b83c7d517bp+0,
-                                                  0x1.2387a6e756238p+0,
-                                                  0x1.306fe0a31b715p+0,
-                                                  0x1.3dea64c123422p+0,
-                                                  0x1.4bfdad5362a27p+0,
-                                                  0x1.5ab07dd485429p+0,
-                                                  0x1.6a09e667f3bcdp+0,
-                                                  0x1.7a11473eb0187p+0,
-                                                  0x1.8ace5422aa0dbp+0,
-                                                  0x1.9c49182a3f090p+0,
-                                                  0x1.ae89f995ad3adp+0,
-                                                  0x1.c199bdd85529cp+0,
-                                                  0x1.d5818dcfba487p+0,
-                                                  0x1.ea4afa2a490dap+0};
   // (1 − exp(−2r)) / r for |r| ≤ ¼ ln 2 with a relative error of at most 2⁻⁵⁵, the highest
   // coefficient first.
   static constexpr double kTanhCoefficients[] = {5.130670674231622e-05,

@@ -52,32 +52,7 @@ HWY_INLINE IntegerVec to_integers(Vec whole) {
 // exp2(x) is 2ˣ within 2.5 ulp, in the kernels for AMX tiles within 2.7 ulp, for doubles within 1.5
 // ulp. It is exactly 1 at 0, exactly 0 below −100, and NaN for NaN. Above kLargestPower the result
 // is NaN or at least half of 2^kLargestPower.
-#if HWY_TARGET <= HWY_AVX3 && HEED_REAL_BITS == 64
-
-// 2ˣ = 2ᶠ · 2ʳ · 2ⁱ, where f is a multiple of 1/16, for which there is a table, and |r| ≤ 1/32.
-// This takes five multiply-adds fewer than without a table.
-HWY_INLINE Vec exp2(Vec x) {
-  constexpr auto& kPowers = Constants<Real>::kPowersOfSixteenth;
-  constexpr auto& kCoefficients = Constants<Real>::kShortExp2Coefficients;
-  // The last bit of this number stands for 1/16, so that numbers added to it are rounded to
-  // sixteenths.
-  const Vec counter = hn::Set(kReals, 0x1.8p48);
-  const Vec counted = hn::Add(x, counter);
-  const Vec sixteenths = hn::Sub(counted, counter);
-  const Vec r = hn::Sub(x, sixteenths);
-  Vec rest = hn::Set(kReals, kCoefficients[0]);
-  for (std::size_t i = 1; i < std::size(kCoefficients); ++i) {
-    rest = hn::MulAdd(rest, r, hn::Set(kReals, kCoefficients[i]));
-  }
-  const __m512i fraction = _mm512_castpd_si512(counted.raw);  // its last four bits
-  const Vec power{_mm512_permutex2var_pd(hn::LoadU(kReals, kPowers).raw, fraction,
-                                         hn::LoadU(kReals, kPowers + kLanes).raw)};
-  const Vec product = hn::MulAdd(hn::Mul(power, r), rest, power);
-  const __mmask8 is_large = _mm512_cmp_pd_mask(x.raw, _mm512_set1_pd(-100.0), _CMP_NLT_UQ);
-  return Vec{_mm512_maskz_scalef_pd(is_large, product.raw, sixteenths.raw)};
-}
-
-#elif HEED_HAS_TILES
+#if HEED_HAS_TILES
 
 // 2ˣ = 2ʳ · 2^⌊x⌋ with r = x − ⌊x⌋. The last instruction computes the floor itself, which saves an
 // instruction compared with the nearest whole number. It is slightly less accurate, for weights of
@@ -97,7 +72,7 @@ HWY_INLINE Vec exp2(Vec x) {
 
 HWY_INLINE Vec exp2(Vec x) {
   constexpr auto& kCoefficients = Constants<Real>::kExp2Coefficients;
-#if HWY_TARGET > HWY_AVX3
+#if HWY_TARGET > HWY_AVX3 || HEED_REAL_BITS == 64
   x = at_most(Constants<Real>::kLargestPower, x);  // scalef gives infinity on overflow
 #endif
 #if HWY_TARGET <= HWY_AVX3 && HEED_REAL_BITS == 32
@@ -123,6 +98,15 @@ HWY_INLINE Vec exp2(Vec x) {
 }
 
 #endif
+
+// 2ˣ for numbers that may be above kLargestPower, for which it is 2^kLargestPower or NaN with every
+// instruction set.
+HWY_INLINE Vec bounded_exp2(Vec x) {
+#if HWY_TARGET <= HWY_AVX3 && HEED_REAL_BITS == 32
+  x = at_most(Constants<Real>::kLargestPower, x);
+#endif
+  return exp2(x);
+}
 
 }}}  // namespace heed::v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();

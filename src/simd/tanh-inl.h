@@ -19,8 +19,9 @@ namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_RE
 // g / (2 − g) for 0 ≤ g ≤ 1; the divisor is between 1 and 2.
 HWY_INLINE Vec tanh_quotient(Vec g) {
   const Vec divisor = hn::Sub(hn::Set(kReals, 2.0F), g);
-#if HWY_TARGET <= HWY_AVX3 && HEED_REAL_BITS == 32
-  // A minimax parabola and two of Newton's iterations are faster than a division of 16 floats.
+#if HWY_NATIVE_FMA && HEED_REAL_BITS == 32
+  // A minimax parabola and two of Newton's iterations are faster than a division of floats. All
+  // instruction sets with fused multiply-adds compute so, for equal bits.
   const Vec one = hn::Set(kReals, 1.0F);
   Vec inverse = hn::MulAdd(divisor, hn::Set(kReals, 32.0F / 99), hn::Set(kReals, -144.0F / 99));
   inverse = hn::MulAdd(inverse, divisor, hn::Set(kReals, 210.0F / 99));

@@ -101,6 +101,16 @@ HWY_INLINE void transpose(Vec (&rows)[kLanes]) {
 #endif
 }
 
+// Transposes a square of kLanes numbers of each of kLanes rows from `first` on; row i begins at
+// data + i · stride. Beyond row last − 1 it repeats that row.
+HWY_INLINE void load_columns(const Real* data, std::int64_t stride, std::int64_t first,
+                             std::int64_t last, Vec (&columns)[kLanes]) {
+  for (int i = 0; i < kLanes; ++i) {
+    columns[i] = hn::Load(kReals, data + std::min<std::int64_t>(first + i, last - 1) * stride);
+  }
+  transpose(columns);
+}
+
 // The factors of the rows of a panel: the same for all, one for each, or none.
 struct SameFactor {
   Real factor;

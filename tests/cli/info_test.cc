@@ -22,6 +22,10 @@ TEST(InfoCommand, EveryTargetCanBeForced) {
     const auto info = nlohmann::json::parse(result.out);
     EXPECT_EQ(info["attention_target"], target);
     EXPECT_EQ(info["attention_targets"], attention_targets());
+    const bool has_own_bits = target == "SSE4" || target == "reference";
+    EXPECT_EQ(info["bits"], has_own_bits ? target : "exact");
+    const bool has_pairs = target.ends_with("_BF16");
+    EXPECT_EQ(info["bits_of_bfloat16"], has_pairs ? nlohmann::json(target) : info["bits"]);
   }
 }
 

@@ -84,6 +84,7 @@ class BackwardWorker {
         compute_block(task, block);
       }
     }
+    add_lost_rows(task);
   }
 
  private:
@@ -107,7 +108,9 @@ class BackwardWorker {
     panels_in_steps_ = {};
     start(task, panels);
     for (const PanelGradients<Real>& some : panels) some.write(task.job, scratch_);
-    for (const PanelGradients<Real>& some : panels) compute_exactly(task, some.lost_rows());
+    for (const PanelGradients<Real>& some : panels) {
+      lost_rows_.insert(lost_rows_.end(), some.lost_rows().begin(), some.lost_rows().end());
+    }
   }
 
   void place_in_steps(const PanelTask<Real>& task, const RowBlock& block) {
@@ -145,9 +148,19 @@ class BackwardWorker {
     }
   }
 
-  // Adds the gradients of rows that a panel could not compute.
+  // Adds the gradients of rows that a panel could not compute: after all others and as many at a
+  // time as every instruction set can, as the order of additions must not depend on it.
+  void add_lost_rows(const PanelTask<Real>& task) {
+    constexpr std::size_t kRows = kernels::kSummedRows<Real>;
+    for (std::span<const RowIndex> rest = lost_rows_; !rest.empty();) {
+      const std::size_t count = std::min(kRows, rest.size());
+      compute_exactly(task, rest.first(count));
+      rest = rest.subspan(count);
+    }
+    lost_rows_.clear();
+  }
+
   void compute_exactly(const PanelTask<Real>& task, std::span<const RowIndex> indices) {
-    if (indices.empty()) return;
     const Schedule<Real> schedule = exact_schedule(schedule_);
     const ExactPanelMemory<Real> parts(schedule);
     const Arena arena(parts.layout);
@@ -251,6 +264,7 @@ class BackwardWorker {
   // For a block with its rows in two orders: the panels of rows in steps.
   std::optional<RowOrders<Real>> orders_;
   std::span<PanelGradients<Real>> panels_in_steps_;
+  std::vector<RowIndex> lost_rows_;                                 // of a task
   std::array<kernels::BasicTile<Real>, kMostTilesTogether> tiles_;  // tiles_together
   RowsAhead ahead_;
 };
@@ -263,7 +277,7 @@ class BackwardWork {
       : jobs_(jobs), schedule_(schedule) {
     sums_.reserve(jobs.size());
     for (const BackwardCall<Real>& job : jobs) {
-      sums_.emplace_back(job, *schedule.table, schedule.panel_rows, layout_);
+      sums_.emplace_back(job, *schedule.table, layout_);
       num_groups_ += sums_.back().division().num_groups();
       ends_.push_back(num_groups_);
     }

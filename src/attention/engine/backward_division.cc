@@ -21,8 +21,7 @@ std::int64_t groups_of(std::int64_t count, bool shares_cells, std::int64_t strid
 
 }  // namespace
 
-BackwardDivision::BackwardDivision(const Rows& rows, RowRange batches, std::int32_t panel_rows,
-                                   const Strides& cells)
+BackwardDivision::BackwardDivision(const Rows& rows, RowRange batches, const Strides& cells)
     : first_batch_(batches.begin),
       batch_(batches.end - batches.begin),
       kv_heads_(rows.kv_heads),
@@ -35,10 +34,9 @@ BackwardDivision::BackwardDivision(const Rows& rows, RowRange batches, std::int3
   const std::int64_t most = q_len_ * rows.group_size / kRowsPerPart;
   const std::int64_t wanted =
       std::max<std::int64_t>(std::min((kGroups + groups - 1) / groups, most), 1);
-  // A multiple of panel_rows.
   const std::int64_t queries = (q_len_ + wanted - 1) / wanted;
-  queries_per_part_ =
-      std::max<std::int64_t>((queries + panel_rows - 1) / panel_rows * panel_rows, 1);
+  queries_per_part_ = std::max<std::int64_t>(
+      (queries + rows.panel_rows - 1) / rows.panel_rows * rows.panel_rows, 1);
   parts_ = std::max<std::int64_t>((q_len_ + queries_per_part_ - 1) / queries_per_part_, 1);
 }
 

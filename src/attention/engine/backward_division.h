@@ -25,10 +25,11 @@ struct BackwardTask {
 class BackwardDivision {
  public:
   template <class Real>
-  BackwardDivision(const BackwardCall<Real>& job, std::int32_t panel_rows)
+  explicit BackwardDivision(const BackwardCall<Real>& job)
       : BackwardDivision({job.request->num_queries(), job.request->heads_per_kv_head,
-                          job.request->num_kv_heads(), job.request->shape.num_kv_heads},
-                         job.batches, panel_rows,
+                          job.request->num_kv_heads(), job.request->shape.num_kv_heads,
+                          kernels::kWidestPanelRows<Real>},
+                         job.batches,
                          job.gradients.cells ? job.gradients.cells->strides() : Strides{}) {}
 
   std::int64_t num_tasks() const { return num_heads() * parts_; }
@@ -71,11 +72,12 @@ class BackwardDivision {
     std::int64_t kv_heads;
     // Includes those of other ranks, so that a part is divided like the whole problem.
     std::int64_t all_kv_heads;
+    // A part has a multiple of these queries: whole panels of every instruction set.
+    std::int64_t panel_rows;
   };
 
   // `cells` are the strides of the gradient of cells, 0 if there is none.
-  BackwardDivision(const Rows& rows, RowRange batches, std::int32_t panel_rows,
-                   const Strides& cells);
+  BackwardDivision(const Rows& rows, RowRange batches, const Strides& cells);
 
   std::int64_t first_batch_;
   std::int64_t batch_;

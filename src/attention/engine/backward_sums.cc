@@ -9,11 +9,10 @@ namespace heed { inline namespace v0 { namespace engine {
 
 template <class Real>
 BackwardSums<Real>::BackwardSums(const BackwardCall<Real>& job,
-                                 const kernels::BasicKernelTable<Real>& table,
-                                 std::int32_t panel_rows, Layout& layout)
+                                 const kernels::BasicKernelTable<Real>& table, Layout& layout)
     : job_(job),
       table_(table),
-      division_(job, panel_rows),
+      division_(job),
       num_keys_(job.request->num_keys()),
       group_(job.request->heads_per_kv_head),
       key_(make_rows(job.gradients.key, job.request->head_dim(), layout)),

@@ -27,7 +27,7 @@ class BackwardSums {
  public:
   // Adds the memory of the sums to the layout.
   BackwardSums(const BackwardCall<Real>& job, const kernels::BasicKernelTable<Real>& table,
-               std::int32_t panel_rows, Layout& layout);
+               Layout& layout);
 
   // Sets the memory, which has that layout. To be called before all that follows.
   void take(std::byte* memory) { memory_ = memory; }

@@ -204,35 +204,39 @@ void HeadPatterns<Real>::add_masses(const Head<Real>& head, std::int64_t index,
     const RowKind kind = head.kinds[static_cast<std::size_t>(first)];
     while (last < num_rows && head.kinds[static_cast<std::size_t>(last)] == kind) ++last;
     if (kind != RowKind::kChooses && kind != RowKind::kForced) continue;
-    std::array<Real, kTileKeys> mass{};
-    table_.add_mass(head.tile, first, last, mass.data());
     Tensor<double>& target = kind == RowKind::kChooses ? sums.mass : sums.forced_mass;
     double* const out = target.view().select(0, index).data() + head.tile.first_key;
-    for (std::int32_t key = head.tile.begin; key < head.tile.end; ++key) {
-      out[key] += static_cast<double>(mass[static_cast<std::size_t>(key)]);
-    }
+    kernels::for_summed_rows<Real>({first, last}, [&](kernels::PanelPart part) {
+      std::array<Real, kTileKeys> mass{};
+      table_.add_mass(head.tile, part, mass.data());
+      for (std::int32_t key = head.tile.begin; key < head.tile.end; ++key) {
+        out[key] += static_cast<double>(mass[static_cast<std::size_t>(key)]);
+      }
+    });
   }
 }
 
 template <class Real>
 void HeadPatterns<Real>::add_offsets(const Head<Real>& head, std::int64_t index,
                                      PatternSums& sums) const {
-  // The mass at each distance of a tile's keys from a panel's queries, from the least distance on.
-  std::array<Real, kTileKeys + kernels::kMaxPanelWidth> by_distance{};
   const auto num_rows = static_cast<std::int32_t>(head.kinds.size());
-  for (std::int32_t r = 0; r < num_rows; ++r) {
-    if (head.kinds[static_cast<std::size_t>(r)] != RowKind::kChooses) continue;
-    Real* const out = by_distance.data() + (num_rows - 1 - r);
-    for (std::int32_t key = head.tile.begin; key < head.tile.end; ++key) {
-      out[key] += head.tile.weights[std::int64_t{key} * width_ + r];
+  kernels::for_summed_rows<Real>({0, num_rows}, [&](kernels::PanelPart part) {
+    // The mass at each distance of a tile's keys from a part's queries, from the least distance on.
+    std::array<Real, kTileKeys + kernels::kSummedRows<Real>> by_distance{};
+    for (std::int32_t r = part.begin; r < part.end; ++r) {
+      if (head.kinds[static_cast<std::size_t>(r)] != RowKind::kChooses) continue;
+      Real* const out = by_distance.data() + (part.end - 1 - r);
+      for (std::int32_t key = head.tile.begin; key < head.tile.end; ++key) {
+        out[key] += head.tile.weights[std::int64_t{key} * width_ + r];
+      }
     }
-  }
-  const std::int64_t place =
-      sums.offset_index(head.rows().query(num_rows - 1), head.tile.first_key);
-  double* const out = sums.offset_mass.view().select(0, index).data() + place;
-  for (std::int32_t i = head.tile.begin; i < head.tile.end + num_rows - 1; ++i) {
-    out[i] += static_cast<double>(by_distance[static_cast<std::size_t>(i)]);
-  }
+    const std::int64_t place =
+        sums.offset_index(head.rows().query(part.end - 1), head.tile.first_key);
+    double* const out = sums.offset_mass.view().select(0, index).data() + place;
+    for (std::int32_t i = head.tile.begin; i < head.tile.end + part.end - part.begin - 1; ++i) {
+      out[i] += static_cast<double>(by_distance[static_cast<std::size_t>(i)]);
+    }
+  });
 }
 
 template <class Real>
@@ -298,7 +302,7 @@ class AllSequences {
         schedule_(schedule),
         lengths_(lengths),
         shape_(job.request->scores()),
-        part_queries_(queries_per_part(shape_.q_len, schedule.panel_rows)),
+        part_queries_(queries_per_part<Real>(shape_.q_len)),
         parts_(std::max<std::int64_t>((shape_.q_len + part_queries_ - 1) / part_queries_, 1)),
         sums_(static_cast<std::size_t>(shape_.batch * parts_), PatternSums(shape_)) {
     for (std::int64_t batch = 0; batch < shape_.batch; ++batch) {

@@ -90,12 +90,12 @@ bool has_small_weights(const Request<Real>& request) {
 
 // True if the forward pass has weights that the backward pass can use: those of plain kernels, in
 // panels and tiles that both passes have, with nothing applied to them, and of one chunk of keys,
-// which threads do not share. The answer therefore does not depend on the number of threads.
+// which threads do not share. The answer therefore does not depend on the number of threads, nor on
+// the instruction set.
 template <class Real>
-bool keeps_weights(const Schedule<Real>& schedule, const Request<Real>& request, bool has_few_rows,
-                   Pass pass) {
-  return pass != Pass::kWeights && !has_few_rows && !schedule.stages_pairs &&
-         !changes_scores(request) && request.dropout.keeps_everything() &&
+bool keeps_weights(const Schedule<Real>& schedule, const Request<Real>& request, Pass pass) {
+  return pass != Pass::kWeights && request.rows_per_kv_head() > kernels::kMostFewRows &&
+         !schedule.stages_pairs && !changes_scores(request) && request.dropout.keeps_everything() &&
          !request.has_key_source && !request.part && request.query_step() == 1 &&
          request.mask.query_block() <= 1 && request.num_keys() <= kernels::kChunkKeys &&
          has_small_weights(request);
@@ -142,6 +142,7 @@ Schedule<Real> describe(const kernels::BasicKernelTable<Real>& table, const Requ
   schedule.has_irregular_mask = !request.mask.is_structural();
   schedule.has_dropout = !request.dropout.keeps_everything();
   schedule.has_derivatives = request.terms.have_derivative();
+  schedule.sums_scores = pass == Pass::kBackward && request.terms.are_learned();
   schedule.runs_kernels_alone = !changes_scores(request) && pass != Pass::kWeights;
   schedule.has_plain_scores =
       pass == Pass::kForward && schedule.runs_kernels_alone && request.dropout.keeps_everything();
@@ -257,13 +258,23 @@ std::int64_t most_backward_panels(const Schedule<Real>& schedule) {
                                   kMostPanelsPerBackwardBlock);
 }
 
+// The panels of a block whose terms sum over its rows and keys: as many rows with every instruction
+// set, because sums over rows and tiles of keys would have another order otherwise.
+template <class Real>
+std::int64_t panels_summed_together(const Schedule<Real>& schedule) {
+  return std::max<std::int64_t>(kernels::kWidestPanelRows<Real> / schedule.panel_rows, 1);
+}
+
 // The number of panels of a block, of the `panels` of a key head.
 template <class Real>
 std::int64_t panels_of_block(const Schedule<Real>& schedule, Pass pass, std::int64_t panels,
                              std::int64_t all_panels) {
   // With several threads, forward blocks are small. In the backward pass a thread has a head to
   // itself.
-  if (pass == Pass::kBackward) return std::min(panels, most_backward_panels(schedule));
+  if (pass == Pass::kBackward) {
+    return std::min(panels, schedule.sums_scores ? panels_summed_together(schedule)
+                                                 : most_backward_panels(schedule));
+  }
   const std::int64_t most = std::min(panels, most_panels(schedule, pass));
   if (schedule.workers == 1) return most;
   const std::int64_t fair = all_panels / (schedule.workers * kBlocksPerThread);
@@ -341,7 +352,7 @@ Schedule<Real> make_schedule(const kernels::BasicKernelTable<Real>& table,
   const bool divides_keys =
       pass == Pass::kForward && all_panels < useful && request.num_keys() > kernels::kChunkKeys;
   if (divides_keys) schedule.key_chunks = (request.num_keys() - 1) / kernels::kChunkKeys + 1;
-  schedule.keeps_weights = keeps_weights(schedule, request, has_few_rows, pass);
+  schedule.keeps_weights = keeps_weights(schedule, request, pass);
   schedule.workers = static_cast<int>(
       std::min<std::int64_t>(useful, std::max<std::int64_t>(1, all_panels * schedule.key_chunks)));
   schedule.panels_per_block =
@@ -380,11 +391,14 @@ Schedule<Real> exact_schedule(const Schedule<Real>& schedule) {
   return exact;
 }
 
-std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows) {
-  const std::int64_t queries = std::max(q_len / kMaxParts, kPartQueries);
-  return (queries + panel_rows - 1) / panel_rows * panel_rows;
+template <class Real>
+std::int64_t queries_per_part(std::int64_t q_len) {
+  constexpr std::int64_t kRows = kernels::kWidestPanelRows<Real>;
+  return (std::max(q_len / kMaxParts, kPartQueries) + kRows - 1) / kRows * kRows;
 }
 
+template std::int64_t queries_per_part<float>(std::int64_t);
+template std::int64_t queries_per_part<double>(std::int64_t);
 template Schedule<float> make_schedule(const kernels::KernelTable&, const Request<float>&, Pass,
                                        int);
 template Schedule<double> make_schedule(const kernels::BasicKernelTable<double>&,

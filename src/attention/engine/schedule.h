@@ -30,6 +30,7 @@ struct Schedule {
   bool has_irregular_mask = false;
   bool has_dropout = false;
   bool has_derivatives = false;  // of terms; others than 1
+  bool sums_scores = false;      // terms have gradients, which are sums over scores
   // True if the weights of a row depend on its scores and its interval of keys alone, so that
   // several calls can share its computation.
   bool has_plain_scores = false;
@@ -158,9 +159,10 @@ Schedule<Real> in_whole_vectors(const Schedule<Real>& schedule);
 template <class Real>
 Schedule<Real> exact_schedule(const Schedule<Real>& schedule);
 
-// The number of queries of a head that are computed together where something is summed over
-// queries: a multiple of panel_rows. The sums of these parts are added in order, so that threads
-// may share a head without a change of any bit, and the memory is that of a few sums.
-std::int64_t queries_per_part(std::int64_t q_len, std::int64_t panel_rows);
+// The number of queries of a head whose statistics are summed together: a multiple of
+// kWidestPanelRows. The sums of these parts are added in order, so that threads may share a head
+// without a change of any bit, and the memory is that of a few sums.
+template <class Real>
+std::int64_t queries_per_part(std::int64_t q_len);
 
 }}}  // namespace heed::v0::engine

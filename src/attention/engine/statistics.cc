@@ -164,7 +164,9 @@ class StatisticsWorker {
     for (std::int32_t first = 0; first < rows.num_rows(); first = last) {
       while (last < rows.num_rows() && rows.head(last) == rows.head(first)) ++last;
       Real* mass = masses.select(0, rows.batch()).select(0, rows.head(first)).data();
-      table_.add_mass(tile, first, last, mass + tile.first_key);
+      kernels::for_summed_rows<Real>({first, last}, [&](kernels::PanelPart part) {
+        table_.add_mass(tile, part, mass + tile.first_key);
+      });
     }
   }
 
@@ -184,14 +186,14 @@ struct AllStatisticsMemory {
 
   AllStatisticsMemory(const ScoreShape& shape, const Schedule<Real>& schedule, std::int64_t top_k)
       : worker(schedule, top_k, worker_layout),
-        parts(std::max<std::int64_t>(
-            (shape.q_len + part_queries(shape, schedule) - 1) / part_queries(shape, schedule), 1)),
+        parts(std::max<std::int64_t>((shape.q_len + part_queries(shape) - 1) / part_queries(shape),
+                                     1)),
         workers(layout.add<std::byte>(
             checked_multiply(schedule.workers, static_cast<std::int64_t>(worker_layout.bytes())))),
         later_masses(layout.add<Real>(checked_multiply(parts - 1, masses(shape)))) {}
 
-  static std::int64_t part_queries(const ScoreShape& shape, const Schedule<Real>& schedule) {
-    return queries_per_part(shape.q_len, schedule.panel_rows);
+  static std::int64_t part_queries(const ScoreShape& shape) {
+    return queries_per_part<Real>(shape.q_len);
   }
   static std::int64_t masses(const ScoreShape& shape) {
     return Shape{shape.batch, shape.num_heads, shape.kv_len}.num_elements();
@@ -248,7 +250,7 @@ class AllRows {
                     std::int64_t kv_head) {
     const std::int64_t group = job_.request->heads_per_kv_head;
     const TensorView<Real> masses = masses_of(part);
-    const std::int64_t part_queries = parts_.part_queries(shape_, schedule_);
+    const std::int64_t part_queries = parts_.part_queries(shape_);
     const std::int64_t first_query = part * part_queries;
     const std::int64_t queries = std::min(part_queries, shape_.q_len - first_query);
     std::vector<RowIndex> rows;

@@ -280,8 +280,8 @@ struct BasicKernelTable {
   // is never among the largest.
   void (*keep_largest)(const WeightTile& tile, const PanelLargest& largest);
 
-  // mass[j] += Σ_r weights[j][r] over the rows first ≤ r < last.
-  void (*add_mass)(const WeightTile& tile, std::int32_t first, std::int32_t last, Real* mass);
+  // mass[j] += Σ_r weights[j][r], added in the order of the rows r of a part.
+  void (*add_mass)(const WeightTile& tile, PanelPart part, Real* mass);
 
   // counts[r] += the number of scores of the tile that are not −infinity.
   void (*count_seen)(const ScoreTile& tile, Real* counts);

@@ -2,6 +2,7 @@
 // terms and masks know tiles and these loops, and nothing else of the kernels.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "heed/attention/score_mod.h"
@@ -57,6 +58,34 @@ struct BasicMatrix {
   std::int64_t column_stride = 1;
 };
 
+// The number of rows over which sums for keys are made before they are added to the sums of other
+// rows: the rows of a full panel of the narrowest vectors. Panels begin at its multiples, so that
+// the order of additions does not depend on the instruction set.
+template <class Real>
+inline constexpr std::int32_t kSummedRows = kPanelVectors * 16 / static_cast<int>(sizeof(Real));
+
+// The rows of a full panel of the widest vectors, a multiple of those of all others.
+template <class Real>
+inline constexpr std::int32_t kWidestPanelRows = kPanelVectors * 64 /
+                                                 static_cast<int>(sizeof(Real));
+
+// The rows of a panel from `begin` to before `end`.
+struct PanelPart {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+
+// Calls sum(part) for the parts of these rows, which end at multiples of kSummedRows.
+template <class Real, class Sum>
+void for_summed_rows(PanelPart rows, const Sum& sum) {
+  constexpr std::int32_t kRows = kSummedRows<Real>;
+  while (rows.begin < rows.end) {
+    const PanelPart part{rows.begin, std::min((rows.begin / kRows + 1) * kRows, rows.end)};
+    sum(part);
+    rows.begin = part.end;
+  }
+}
+
 // The loops over gradients of scores. Arrays called grad_scores and numbers are [kTileKeys][width],
 // and 0 where a row does not see a key.
 template <class Real>
@@ -73,18 +102,17 @@ struct BasicScoreGradientLoops {
   // rows[r][j] += numbers[j][r], in the order of rows, for the rows that exist.
   void (*add_to_rows)(const ScoreTile& tile, const Real* numbers, const SumRows& rows);
 
-  // products[i] = Σ_r numbers[r] · rows[i][r] for `count` rows of `width` each; nothing is added
-  // where a number is 0.
-  void (*dot_rows)(const Real* numbers, const Real* rows, std::int64_t count, std::int32_t width,
-                   Real* products);
+  // products[i] = Σ_r numbers[r] · a(i, r), added in the order of the rows r of the part; nothing
+  // is added where a number is 0. The rows of `a` are those of a panel, `width` apart.
+  void (*dot_rows)(const BasicMatrix<Real>& a, PanelPart part, const Real* numbers, Real* products);
 
   // sums[j][r] += tile.scores[j][r] · factors[r], where that score is not 0.
   void (*add_scaled)(const ScoreTile& tile, const Real* factors, Real* sums);
 
-  // Sums over equal r − j · key_step, counted from the last key and the first row of the tile:
-  // sums[r + (end − 1 − j) · key_step] += numbers[j][r], for the rows that exist.
-  void (*sum_diagonals)(const ScoreTile& tile, const Real* numbers, std::int32_t key_step,
-                        Real* sums);
+  // Sums over equal r − j · key_step, counted from the last key and the first row of the tile, of
+  // the rows of a part: sums[r + (end − 1 − j) · key_step] += numbers[j][r]
+  void (*sum_diagonals)(const ScoreTile& tile, PanelPart part, const Real* numbers,
+                        std::int32_t key_step, Real* sums);
 };
 
 // The loops over scores.

@@ -55,4 +55,12 @@ std::string attention_target() {
   return std::string(table == nullptr ? kReferenceName : table->name);
 }
 
+std::string attention_bits(Precision precision) {
+  const auto* table = kernels_in_use();
+  if (table == nullptr) return std::string(kReferenceName);
+  if (precision == Precision::kFast && table->in_pairs != nullptr) return table->in_pairs->name;
+  // The only vectors without fused multiply-adds.
+  return std::string_view(table->vectors) == "SSE4" ? table->vectors : "exact";
+}
+
 }}  // namespace heed::v0

@@ -53,7 +53,7 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
 
   void apply_to(const kernels::BasicScoreTile<Real>& tile,
                 const kernels::BasicScoreLoops<Real>& loops) const override {
-    if (are_neighbours(tile)) {
+    if (are_neighbours(tile, {0, tile.num_rows})) {
       loops.add_diagonals(tile, element(tile, 0, tile.num_rows - 1), group_);
       return;
     }
@@ -76,16 +76,18 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
   void add_gradient(const kernels::BasicScoreTile<Real>& tile, const Real* grad_scores,
                     const TermSums<Real>& sums,
                     const kernels::BasicScoreLoops<Real>& loops) const override {
-    if (group_ <= kMostSummed && are_neighbours(tile)) {
-      return add_diagonal_sums(tile, grad_scores, sums, loops);
-    }
-    for (std::int32_t r = 0; r < tile.num_rows; ++r) {
-      double* head = sums.of_head(tile.heads[r], sums_per_head());
-      const std::int64_t first = index_of(tile, r, r);
-      for (std::int32_t j = tile.begin; j < tile.end; ++j) {
-        head[entry_at(first - j)] += double{grad_scores[std::int64_t{j} * tile.width + r]};
+    kernels::for_summed_rows<Real>({0, tile.num_rows}, [&](kernels::PanelPart part) {
+      if (group_ <= kMostSummed && are_neighbours(tile, part)) {
+        return add_diagonal_sums(tile, part, grad_scores, sums, loops);
       }
-    }
+      for (std::int32_t r = part.begin; r < part.end; ++r) {
+        double* head = sums.of_head(tile.heads[r], sums_per_head());
+        const std::int64_t first = index_of(tile, r, r);
+        for (std::int32_t j = tile.begin; j < tile.end; ++j) {
+          head[entry_at(first - j)] += double{grad_scores[std::int64_t{j} * tile.width + r]};
+        }
+      }
+    });
   }
 
  private:
@@ -113,13 +115,13 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
     return static_cast<std::size_t>(entries_[static_cast<std::size_t>(index)]);
   }
 
-  // True if the rows are consecutive in the order of a panel.
-  bool are_neighbours(const kernels::BasicScoreTile<Real>& tile) const {
+  // True if the rows of a part are consecutive in the order of a panel.
+  bool are_neighbours(const kernels::BasicScoreTile<Real>& tile, kernels::PanelPart part) const {
     const auto place = [&](std::int32_t r) {
       return std::int64_t{tile.q_idx[r]} * group_ + tile.heads[r];
     };
-    for (std::int32_t r = 1; r < tile.num_rows; ++r) {
-      if (place(r) != place(0) + r) return false;
+    for (std::int32_t r = part.begin + 1; r < part.end; ++r) {
+      if (place(r) != place(r - 1) + 1) return false;
     }
     return true;
   }
@@ -146,23 +148,22 @@ class RelativeBiasTerm final : public FormulaTerm<RelativeBiasTerm<Real>, Real> 
            head % group_;
   }
 
-  void add_diagonal_sums(const kernels::BasicScoreTile<Real>& tile, const Real* grad_scores,
-                         const TermSums<Real>& sums,
+  void add_diagonal_sums(const kernels::BasicScoreTile<Real>& tile, kernels::PanelPart part,
+                         const Real* grad_scores, const TermSums<Real>& sums,
                          const kernels::BasicScoreLoops<Real>& loops) const {
     alignas(64) std::array<Real, kernels::kTileKeys * kMostSummed + kernels::kMaxPanelWidth> found;
     const std::int32_t keys = tile.end - tile.begin;
     std::fill_n(found.begin(), keys * group_ + tile.width, Real{0});
-    loops.gradients->sum_diagonals(tile, grad_scores, group_, found.data());
-    const std::int64_t first = index_of(tile, 0, tile.num_rows - 1) - (tile.end - 1);
-    const std::int64_t first_head = tile.heads[0] / group_ * group_;
-    double* const heads = sums.of_head(first_head, sums_per_head());
-    const std::int64_t lead = tile.heads[0] % group_;
-    const std::int64_t count = (keys - 1) * group_ + tile.num_rows;
+    loops.gradients->sum_diagonals(tile, part, grad_scores, group_, found.data());
+    const std::int64_t first = index_of(tile, part.begin, part.end - 1) - (tile.end - 1);
+    const std::int64_t head = tile.heads[part.begin];
+    double* const heads = sums.of_head(head / group_ * group_, sums_per_head());
+    const std::int64_t count = (keys - 1) * group_ + part.end - part.begin;
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t at = lead + i;
+      const std::int64_t at = head % group_ + i;
       heads[at % group_ * sums_per_head() +
             static_cast<std::int64_t>(entry_at(first + at / group_))] +=
-          double{found[static_cast<std::size_t>(i)]};
+          double{found[static_cast<std::size_t>(part.begin + i)]};
     }
   }
 

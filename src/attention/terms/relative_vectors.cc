@@ -127,8 +127,7 @@ class VectorTable {
       sum(part, numbers, loops, sums);
       double* const head = gradients.of_head(tile.heads[part.close.first()], size());
       for (std::int64_t n = 0; n < part.entries.count(); ++n) {
-        add_products(sums.data() + n * tile.width, of, tile.width, head + part.entries[n] * dim(),
-                     loops);
+        add_products(tile, sums.data() + n * tile.width, of, head + part.entries[n] * dim(), loops);
       }
     });
   }
@@ -144,16 +143,19 @@ class VectorTable {
   }
 
   // gradient[d] += Σ_r numbers[r] · of[d][r]
-  void add_products(const Real* numbers, const Real* of, std::int32_t width, double* gradient,
+  void add_products(const Tile& tile, const Real* numbers, const Real* of, double* gradient,
                     const Loops& loops) const {
     constexpr std::int64_t kPiece = 256;
     std::array<Real, kPiece> products;
     for (std::int64_t first = 0; first < dim(); first += kPiece) {
       const std::int64_t count = std::min(kPiece, dim() - first);
-      loops.gradients->dot_rows(numbers, of + first * width, count, width, products.data());
-      for (std::int64_t d = 0; d < count; ++d) {
-        gradient[first + d] += double{products[static_cast<std::size_t>(d)]};
-      }
+      const kernels::BasicMatrix<Real> some{of + first * tile.width, count, tile.width, tile.width};
+      kernels::for_summed_rows<Real>({0, tile.num_rows}, [&](kernels::PanelPart part) {
+        loops.gradients->dot_rows(some, part, numbers, products.data());
+        for (std::int64_t d = 0; d < count; ++d) {
+          gradient[first + d] += double{products[static_cast<std::size_t>(d)]};
+        }
+      });
     }
   }
 

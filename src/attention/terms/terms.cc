@@ -21,6 +21,12 @@ bool Terms<Real>::have_derivative() const {
 }
 
 template <class Real>
+bool Terms<Real>::are_learned() const {
+  return std::any_of(begin(), end(),
+                     [](const Pointer& term) { return term->gradient() != nullptr; });
+}
+
+template <class Real>
 bool Terms<Real>::read_query() const {
   return std::any_of(begin(), end(), [](const Pointer& term) { return term->reads_query(); });
 }

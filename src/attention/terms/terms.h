@@ -45,6 +45,7 @@ class Terms {
   std::size_t num_caps() const { return num_caps_; }
   // True if some term's derivative may be anything but 1.
   bool have_derivative() const;
+  bool are_learned() const;  // some term has a gradient of its own
   // True if some term reads the query.
   bool read_query() const;
   // True if some term adds to values.

@@ -15,8 +15,6 @@ namespace heed::bits {
 
 struct Call {
   std::string description;
-  // True if the bits depend on the C library: on exp and log in double, or on exp2 in float.
-  bool needs_libm = false;
   std::function<std::uint64_t()> hash;
 };
 
@@ -28,7 +26,7 @@ struct Group {
 // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
 inline void PrintTo(const Group& group, std::ostream* out) { *out << group.name; }
 
-// Returns every group. The first call of each, "libm", identifies the C library.
+// Returns every group.
 const std::vector<Group>& groups();
 
 }  // namespace heed::bits

@@ -11,7 +11,6 @@ namespace heed::bits {
 namespace {
 
 using testing_support::kNaN;
-constexpr std::int64_t kMostProducts = 1'500'000;
 
 }  // namespace
 
@@ -21,7 +20,7 @@ const Options& features() {
   return all;
 }
 
-Setup draw_setup(Options features, std::uint64_t seed) {
+Setup draw_setup(Options features, std::uint64_t seed, std::int64_t most_products) {
   Setup setup{.sizes = {}, .features = std::move(features), .seed = seed};
   Draws draws(seed);
   Sizes& s = setup.sizes;
@@ -40,9 +39,9 @@ Setup draw_setup(Options features, std::uint64_t seed) {
   s.kv_len = length();
   s.head_dim = dim();
   s.value_dim = draws.below(2) == 0 ? s.head_dim : dim();
-  const auto most = [&s] {
+  const auto most = [&s, most_products] {
     return std::max<std::int64_t>(
-        kMostProducts / (s.batch * s.num_heads * s.kv_len * (s.head_dim + s.value_dim)), 1);
+        most_products / (s.batch * s.num_heads * s.kv_len * (s.head_dim + s.value_dim)), 1);
   };
   if (most() < 5) s.batch = 1;
   if (most() < 5) s.num_heads = s.num_kv_heads;

@@ -35,8 +35,8 @@ struct Setup {
   bool has(std::string_view feature) const { return testing_support::has(features, feature); }
 };
 
-// Draws awkward sizes that suit the features, with at most one and a half million products.
-Setup draw_setup(Options features, std::uint64_t seed);
+// Draws awkward sizes that suit the features, with at most so many products.
+Setup draw_setup(Options features, std::uint64_t seed, std::int64_t most_products = 1'500'000);
 
 // Returns "2x6/3 q 129 kv 257 d 64/80 window + softcap": batch, heads / key heads, lengths, dims,
 // features.

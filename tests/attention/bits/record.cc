@@ -14,15 +14,13 @@ namespace heed::bits {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kTargets{
-    "AMX_BF16", "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON", "reference"};
+constexpr std::array<std::string_view, 6> kColumns{"exact",       "SSE4",      "AMX_BF16",
+                                                   "AVX512_BF16", "NEON_BF16", "reference"};
 constexpr int kDigits = 16;
 
-// AVX512_VNNI computes calls of floats and half precision as AVX512 does and shares its column.
-std::size_t column_of(std::string_view target) {
-  if (target == "AVX512_VNNI") target = "AVX512";
-  return static_cast<std::size_t>(std::find(kTargets.begin(), kTargets.end(), target) -
-                                  kTargets.begin());
+std::size_t index_of(std::string_view column) {
+  return static_cast<std::size_t>(std::find(kColumns.begin(), kColumns.end(), column) -
+                                  kColumns.begin());
 }
 
 std::string hexadecimal(std::uint64_t hash) {
@@ -33,7 +31,13 @@ std::string hexadecimal(std::uint64_t hash) {
 
 }  // namespace
 
-bool is_recorded(std::string_view target) { return column_of(target) < kTargets.size(); }
+std::string_view column_of(std::string_view target) {
+  for (const std::string_view exact : {"AVX512", "AVX512_VNNI", "AVX2", "NEON"}) {
+    if (target == exact) return kColumns[0];
+  }
+  const std::size_t index = index_of(target);
+  return index < kColumns.size() ? kColumns[index] : "";
+}
 
 Record::Record(std::string_view group)
     : path_(testing_support::test_data() + "/bits/" + std::string(group) + ".txt") {
@@ -43,7 +47,7 @@ Record::Record(std::string_view group)
   while (std::getline(file, text)) {
     std::istringstream words(text);
     std::size_t number = 0;
-    Line line{std::vector<std::string>(kTargets.size()), ""};
+    Line line{std::vector<std::string>(kColumns.size()), ""};
     words >> number;
     for (std::string& hash : line.hashes) words >> hash;
     std::getline(words >> std::ws, line.description);
@@ -55,15 +59,19 @@ Record::Record(std::string_view group)
   }
 }
 
-std::optional<std::uint64_t> Record::hash(std::size_t number, const std::string& description,
-                                          std::string_view target) const {
-  if (number >= lines_.size() || lines_[number].description != description) return std::nullopt;
-  const std::string& text = lines_[number].hashes[column_of(target)];
+bool Record::has(std::size_t number, const std::string& description) const {
+  return number < lines_.size() && lines_[number].description == description;
+}
+
+std::optional<std::uint64_t> Record::hash(std::size_t number, std::string_view column) const {
+  const std::vector<std::string>& hashes = lines_.at(number).hashes;
+  const std::string& own = hashes[index_of(column)];
+  const std::string& text = own == "=" ? hashes.front() : own;
   if (text == "-") return std::nullopt;
   return std::stoull(text, nullptr, 16);
 }
 
-void Record::write(std::string_view target, const std::vector<Result>& results) {
+void Record::write(std::string_view column, const std::vector<Result>& results) {
   // New calls may stand between the others.
   std::vector<Line> lines;
   auto next = lines_.begin();
@@ -75,17 +83,19 @@ void Record::write(std::string_view target, const std::vector<Result>& results) 
       lines.push_back(*found);
       next = found + 1;
     } else {
-      lines.push_back({std::vector<std::string>(kTargets.size(), "-"), result.description});
+      lines.push_back({std::vector<std::string>(kColumns.size(), "-"), result.description});
     }
   }
   lines_ = std::move(lines);
   std::ofstream file(path_);
   file << "call";
-  for (const std::string_view name : kTargets) file << ' ' << std::setw(kDigits) << name;
+  for (const std::string_view name : kColumns) file << ' ' << std::setw(kDigits) << name;
   file << '\n';
   for (std::size_t i = 0; i < results.size(); ++i) {
     Line& line = lines_[i];
-    line.hashes[column_of(target)] = hexadecimal(results[i].hash);
+    const std::string hash = hexadecimal(results[i].hash);
+    line.hashes[index_of(column)] =
+        column != kColumns.front() && hash == line.hashes.front() ? "=" : hash;
     file << std::setw(4) << i;
     for (const std::string& hash : line.hashes) file << ' ' << std::setw(kDigits) << hash;
     file << ' ' << line.description << '\n';

@@ -1,5 +1,4 @@
-// Hashes as test data: one file per group of calls, one line per call, one column per instruction
-// set.
+// Hashes as test data: one file per group of calls, one line per call, one column per arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +9,21 @@
 
 namespace heed::bits {
 
-// True for "AMX_BF16", "AVX512_BF16", "AVX512", "AVX2", "SSE4", "NEON_BF16", "NEON" and
-// "reference", the names that attention_target() returns.
-bool is_recorded(std::string_view target);
+// The column of a name that attention_target() returns; empty if nothing is recorded of it. AVX512,
+// AVX2 and NEON share the column "exact". "SSE4" has no fused multiply-add, "reference" adds in the
+// order of plain loops, and products of pairs of bfloat16 are rounded differently by "AMX_BF16",
+// "AVX512_BF16" and "NEON_BF16".
+std::string_view column_of(std::string_view target);
 
 class Record {
  public:
   // Is empty if there is no file.
   explicit Record(std::string_view group);
 
-  // Returns the recorded hash of call `number`, if its description is the same.
-  std::optional<std::uint64_t> hash(std::size_t number, const std::string& description,
-                                    std::string_view target) const;
+  // True if call `number` has this description.
+  bool has(std::size_t number, const std::string& description) const;
+  // Returns the hash of call `number`; none if it was never recorded for want of such a processor.
+  std::optional<std::uint64_t> hash(std::size_t number, std::string_view column) const;
 
   std::size_t size() const { return lines_.size(); }
 
@@ -30,11 +32,11 @@ class Record {
     std::string description;
     std::uint64_t hash = 0;
   };
-  void write(std::string_view target, const std::vector<Result>& results);
+  void write(std::string_view column, const std::vector<Result>& results);
 
  private:
   struct Line {
-    std::vector<std::string> hashes;  // "-": not recorded
+    std::vector<std::string> hashes;  // "=": as exact, "-": not recorded
     std::string description;
   };
 

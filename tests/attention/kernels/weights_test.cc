@@ -123,7 +123,7 @@ TEST_P(WeightKernels, SumsOverKeysAndRows) {
       Tensor<Real> mass({kernels::kTileKeys});
       kernels.add_entropy(a.tile(), entropy.data());
       kernels.add_products(a.tile(), b.tile(), products.data());
-      kernels.add_mass(a.tile(), 2, width - 1, mass.data());
+      kernels.add_mass(a.tile(), {2, width - 1}, mass.data());
       for (std::int32_t r = 0; r < width; ++r) {
         double sum = 0;
         double product = 0;

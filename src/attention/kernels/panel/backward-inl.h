@@ -82,7 +82,7 @@ struct Recompute {
 
   // 0 where the row does not see the key, even if its lse is NaN.
   static HWY_INLINE Vec weight_of(const Kernel& kernel, int v, std::int32_t key, Vec exponent) {
-    const Vec weight = exp2(exponent);
+    const Vec weight = bounded_exp2(exponent);
     return kernel.is_mixed ? hn::IfThenElseZero(kernel.sees(v, key), weight) : weight;
   }
 
@@ -143,7 +143,7 @@ struct WeighKept {
     if (kernel.begin >= kernel.end) return;
     Vec factor[kVectors];
     Recompute<kVectors>::find_offset(kept.minus_m, lse, factor);
-    for (int v = 0; v < kVectors; ++v) factor[v] = exp2(factor[v]);
+    for (int v = 0; v < kVectors; ++v) factor[v] = bounded_exp2(factor[v]);
     kernel.visit([&](int v, std::int32_t key, Real* at) HWY_ATTR {
       Vec weight = hn::Mul(hn::LoadU(kReals, kept.weights + (at - weights)), factor[v]);
       // kUnseen is negative, so it becomes 0 as well.
@@ -161,7 +161,7 @@ struct WeighScores {
     for_each_cell(kernel, [&](std::int32_t key, int v, std::int32_t row) HWY_ATTR {
       Vec difference = hn::Sub(kernel.load(scores + row, v), kernel.load(lse.lse, v));
       if (lse.low != nullptr) difference = hn::Sub(difference, kernel.load(lse.low, v));
-      Vec weight = exp2(hn::Mul(difference, hn::Set(kReals, Constants<Real>::kLog2E)));
+      Vec weight = bounded_exp2(hn::Mul(difference, hn::Set(kReals, Constants<Real>::kLog2E)));
       if (kernel.is_mixed) weight = hn::IfThenElseZero(kernel.sees(v, key), weight);
       kernel.store(weight, scores + row, v);
     });

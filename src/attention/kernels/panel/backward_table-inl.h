@@ -11,7 +11,6 @@
 #include "attention/kernels/panel/backward-inl.h"
 #include "attention/kernels/panel/by_width-inl.h"
 #include "hwy/highway.h"
-#include "simd/lanes-inl.h"
 #include "simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -94,11 +93,20 @@ void add_to_rows(const ScoreTile& tile, const Real* numbers, const SumRows& rows
   }
 }
 
+// True for the lanes of a vector of rows, from `first` on, that belong to the part.
+HWY_INLINE hn::Mask<Reals> lanes_of(PanelPart part, std::int32_t first) {
+  const auto before = [&](std::int32_t row) HWY_ATTR {
+    return hn::FirstN(kReals, static_cast<std::size_t>(std::max(row - first, 0)));
+  };
+  return hn::AndNot(before(part.begin), before(part.end));
+}
+
 // The sums of neighbouring keys overlap, and a processor that loads what it has just stored waits
 // if the two ranges overlap but differ. Therefore there are several copies of the sums, used in
 // turn for neighbouring keys, so many that successive uses of one copy are kLanes elements or some
 // time apart.
-void sum_diagonals(const ScoreTile& tile, const Real* numbers, std::int32_t key_step, Real* sums) {
+void sum_diagonals(const ScoreTile& tile, PanelPart part, const Real* numbers,
+                   std::int32_t key_step, Real* sums) {
   constexpr std::int32_t kApart = 8;
   HWY_ALIGN Real copies[kApart * (kTileKeys + kMaxPanelWidth)];
   const std::int32_t size = (tile.end - tile.begin) * key_step + tile.width;
@@ -107,10 +115,9 @@ void sum_diagonals(const ScoreTile& tile, const Real* numbers, std::int32_t key_
   for (std::int32_t j = tile.begin; j < tile.end; ++j) {
     Real* const all = num_copies > 1 ? copies + j % num_copies * size : sums;
     Real* const from = all + (tile.end - 1 - j) * key_step;
-    for (std::int32_t r = 0; r < tile.num_rows; r += kLanes) {
-      const auto exist = hn::FirstN(kReals, static_cast<std::size_t>(tile.num_rows - r));
-      const Vec added =
-          hn::IfThenElseZero(exist, hn::Load(kReals, numbers + std::int64_t{j} * tile.width + r));
+    for (std::int32_t r = part.begin / kLanes * kLanes; r < part.end; r += kLanes) {
+      const Vec added = hn::IfThenElseZero(
+          lanes_of(part, r), hn::Load(kReals, numbers + std::int64_t{j} * tile.width + r));
       hn::StoreU(hn::Add(hn::LoadU(kReals, from + r), added), kReals, from + r);
     }
   }
@@ -119,16 +126,22 @@ void sum_diagonals(const ScoreTile& tile, const Real* numbers, std::int32_t key_
   }
 }
 
-void dot_rows(const Real* numbers, const Real* rows, std::int64_t count, std::int32_t width,
-              Real* products) {
-  for (std::int64_t i = 0; i < count; ++i) {
+// Lanes are the elements of products, so that rows are added one after the other.
+void dot_rows(const Matrix& a, PanelPart part, const Real* numbers, Real* products) {
+  HWY_ALIGN Real sums[kLanes];
+  for (std::int64_t i = 0; i < a.rows; i += kLanes) {
     Vec sum = hn::Zero(kReals);
-    for (std::int32_t r = 0; r < width; r += kLanes) {
-      const Vec number = hn::Load(kReals, numbers + r);
-      const Vec added = hn::MulAdd(number, hn::Load(kReals, rows + i * width + r), sum);
-      sum = hn::IfThenElse(hn::Eq(number, hn::Zero(kReals)), sum, added);
+    for (std::int32_t r = part.begin / kLanes * kLanes; r < part.end; r += kLanes) {
+      Vec columns[kLanes];
+      load_columns(a.data + r, a.row_stride, i, a.rows, columns);
+      const std::int32_t end = std::min(part.end - r, kLanes);
+      for (std::int32_t lane = std::max(part.begin - r, 0); lane < end; ++lane) {
+        const Real number = numbers[r + lane];
+        if (number != 0) sum = hn::MulAdd(hn::Set(kReals, number), columns[lane], sum);
+      }
     }
-    products[i] = sum_of_lanes(kReals, sum);
+    hn::Store(sum, kReals, sums);
+    std::copy_n(sums, std::min<std::int64_t>(a.rows - i, kLanes), products + i);
   }
 }
 

@@ -69,10 +69,6 @@ void add_products(const WeightTile& a, const WeightTile& b, Real* sums) {
   by_width<AddProducts>(a.vectors, a, b, sums);
 }
 
-void add_mass(const WeightTile& tile, std::int32_t first, std::int32_t last, Real* mass) {
-  by_width<AddMass>(tile.vectors, tile, first, last, mass);
-}
-
 // The number of elements of minus_m, threshold and sum.
 HWY_INLINE std::int32_t state_width(const Panel& panel) {
   return panel.has_few_rows() ? (panel.num_rows + kLanes - 1) / kLanes * kLanes

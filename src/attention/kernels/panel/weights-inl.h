@@ -14,7 +14,7 @@
 #include "attention/kernels/panel/panel-inl.h"
 #include "hwy/highway.h"
 #include "simd/exp2-inl.h"
-#include "simd/lanes-inl.h"
+#include "simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed { inline namespace v0 { namespace kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
@@ -225,26 +225,22 @@ struct AddProducts {
   }
 };
 
-template <int kVectors>
-struct AddMass {
-  static void run(const WeightTile& tile, std::int32_t first, std::int32_t last, Real* mass) {
-    constexpr int kWidth = kVectors * kLanes;
-    hn::Mask<Reals> counts[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
-      const Vec row = hn::Iota(kReals, static_cast<Real>(v * kLanes));
-      counts[v] = hn::And(hn::Ge(row, hn::Set(kReals, static_cast<Real>(first))),
-                          hn::Lt(row, hn::Set(kReals, static_cast<Real>(last))));
+void add_mass(const WeightTile& tile, PanelPart part, Real* mass) {
+  const std::int32_t width = tile.vectors * kLanes;
+  HWY_ALIGN Real sums[kLanes];
+  for (std::int32_t key = tile.begin; key < tile.end; key += kLanes) {
+    Vec sum = hn::Zero(kReals);
+    for (std::int32_t r = part.begin / kLanes * kLanes; r < part.end; r += kLanes) {
+      Vec rows[kLanes];
+      load_columns(tile.weights + r, width, key, tile.end, rows);
+      const std::int32_t end = std::min(part.end - r, kLanes);
+      for (std::int32_t i = std::max(part.begin - r, 0); i < end; ++i) sum = hn::Add(sum, rows[i]);
     }
-    for (std::int32_t key = tile.begin; key < tile.end; ++key) {
-      Vec sum = hn::Zero(kReals);
-      for (int v = 0; v < kVectors; ++v) {
-        const Vec weight = hn::Load(kReals, tile.weights + key * kWidth + v * kLanes);
-        sum = hn::Add(sum, hn::IfThenElseZero(counts[v], weight));
-      }
-      mass[key] += sum_of_lanes(kReals, sum);
-    }
+    hn::Store(sum, kReals, sums);
+    const std::int32_t count = std::min(tile.end - key, kLanes);
+    for (std::int32_t i = 0; i < count; ++i) mass[key + i] += sums[i];
   }
-};
+}
 
 }}}  // namespace heed::v0::kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -84,7 +84,7 @@ class State {
     const float* decay = in_.decay + t * in_.decay_stride;
     const Vec log2_e = hn::Set(kReals, detail::kLog2E);
     if (in_.decay_is_scalar) {
-      const Vec kept = exp2(hn::Mul(hn::Set(kReals, *decay), log2_e));
+      const Vec kept = bounded_exp2(hn::Mul(hn::Set(kReals, *decay), log2_e));
       for (std::int32_t i = 0; i < in_.head_dim; i += kLanes) {
         hn::StoreU(kept, kReals, in_.gates + i);
       }
@@ -93,7 +93,7 @@ class State {
     std::memcpy(in_.gates, decay, static_cast<std::size_t>(in_.head_dim) * sizeof(float));
     for (std::int32_t i = 0; i < in_.head_dim; i += kLanes) {
       const Vec logs = hn::LoadU(kReals, in_.gates + i);
-      hn::StoreU(exp2(hn::Mul(logs, log2_e)), kReals, in_.gates + i);
+      hn::StoreU(bounded_exp2(hn::Mul(logs, log2_e)), kReals, in_.gates + i);
     }
   }
 
