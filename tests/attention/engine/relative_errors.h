@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "support/exact.h"
@@ -27,30 +27,25 @@ class RelativeErrors {
     std::copy(exact.elements().begin(), exact.elements().end(), rounded.data());
     const double error =
         std::max(root_mean_square_error(found, exact), root_mean_square_error(rounded, exact));
-    errors_.push_back({error / size, number});
+    errors_.emplace_back(error / size, number);
   }
   // Sorts the errors; to be called before the functions below.
   void finish() { std::sort(errors_.begin(), errors_.end()); }
   double quantile(double share) const {
-    return errors_[static_cast<std::size_t>(share * static_cast<double>(errors_.size() - 1))].size;
+    return errors_[static_cast<std::size_t>(share * static_cast<double>(errors_.size() - 1))].first;
   }
   // The problems with the three largest errors, the largest first.
   std::vector<int> worst() const {
     std::vector<int> problems;
     for (auto error = errors_.rbegin(); error != errors_.rend() && problems.size() < 3; ++error) {
-      problems.push_back(error->problem);
+      problems.push_back(error->second);
     }
     return problems;
   }
   std::size_t count() const { return errors_.size(); }
 
  private:
-  struct Error {
-    double size;
-    int problem;
-    auto operator<=>(const Error&) const = default;
-  };
-  std::vector<Error> errors_;
+  std::vector<std::pair<double, int>> errors_;  // and their problems
 };
 
 }  // namespace heed::testing_support
