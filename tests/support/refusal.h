@@ -59,6 +59,7 @@ MATCHER_P2(Names, argument, found,
 
 // Matches a call that throws an Error whose message names `argument` and the value `found`.
 template <class Error = InvalidArgument>
+// NOLINTNEXTLINE(readability-identifier-naming): named as GoogleMock's matchers are
 auto Refuses(std::string argument, std::string found) {
   return testing::ThrowsMessage<Error>(Names(std::move(argument), std::move(found)));
 }

@@ -25,8 +25,7 @@ TensorView<const T> alone(const Tensor<T>& packed, std::int64_t begin, std::int6
   return packed.view().slice(0, begin, end).permute({1, 0, 2}).to_rank(4);
 }
 
-class PackedTest : public testing::Test {
- protected:
+struct PackedTest : testing::Test {
   const Boundaries q_at{0, 1, 1, 130, 260, 261};
   const Boundaries k_at{0, 3, 10, 139, 1400, 1400};
   const Tensor<float> query = normal<float>({261, 4, 12}, 1);
@@ -36,7 +35,7 @@ class PackedTest : public testing::Test {
 
 TEST_F(PackedTest, IsEverySequenceForItself) {
   const Tensor<float> sinks = normal<float>({4}, 4);
-  for (AttentionOptions options :
+  for (const AttentionOptions& options :
        {AttentionOptions{}, AttentionOptions{.mask = causal_bottom_right()},
         AttentionOptions{.sinks = sinks.view(), .softcap = 2}}) {
     const auto found = attention_packed_with_lse(query, key, value, {q_at, k_at}, options);
