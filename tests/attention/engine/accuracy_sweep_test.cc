@@ -186,16 +186,15 @@ AtShares ratios(const RelativeErrors& of, const RelativeErrors& to) {
 }
 
 // The bounds are twice the plain computation's errors, except for gradients of scores that are
-// modified. In a tile that moves m, the forward pass rounds exponents where they are as large as
-// the scores, and the backward pass does not: lse and delta = Σ grad_out · out have errors of
-// scores that the weights of the backward pass lack. Slopes have most of them, as their sums
-// multiply the error of delta by distances, while in the plain computation it cancels: delta and
-// what it is subtracted from have the same errors. Of seeds 1 to 8 the largest ratios, on AVX2 or
-// SSE4, are 3.6, 5.8, 8.6 and 8.7 for slopes, 1.7, 2.6, 2.6 and 2.8 for values, 2.6, 1.5, 1.5
-// and 2.2 for biases, and 2.1 for others. On AVX2, with exponents rounded after m has moved, none
-// exceeds 1.8.
-AtShares bounds(const std::string& name, bool modifies_scores) {
-  if (!modifies_scores || name == "out" || name == "lse") return {2, 2, 2, 2};
+// modified where multiply-adds are not fused (SSE4): score · log2 e − m is rounded twice there, and
+// once as large as the scores, so that lse and delta = Σ grad_out · out have errors that the weights
+// of the backward pass lack. Slopes have most of them, as their sums multiply the error of delta by
+// distances, while in the plain computation it cancels: delta and what it is subtracted from have
+// the same errors. Of seeds 1 to 8 the largest ratios there are 3.6, 5.8, 8.6 and 8.7 for slopes,
+// 1.7, 2.6, 2.6 and 2.8 for values, 2.6, 1.5, 1.5 and 2.2 for biases, and 2.1 for others; elsewhere
+// none exceeds 1.8.
+AtShares bounds(const std::string& target, const std::string& name, bool modifies_scores) {
+  if (target != "SSE4" || !modifies_scores || name == "out" || name == "lse") return {2, 2, 2, 2};
   if (name == "slopes") return {4.5, 7.2, 10.8, 11};
   if (name == "value") return {2.1, 3.2, 3.2, 3.5};
   if (name == "bias") return {3.2, 2, 2, 2.7};
@@ -247,7 +246,7 @@ void expect_at_most_twice_the_plain_error(bool modifies_scores) {
       if (target == "plain" || errors.count() == 0) continue;
       ASSERT_GT(errors.count(), 50U) << name;
       const AtShares found = ratios(errors, sweeps.at("plain").at(name));
-      const AtShares allowed = bounds(name, modifies_scores);
+      const AtShares allowed = bounds(target, name, modifies_scores);
       bool is_accurate = true;
       std::cout << target << ' ' << name << ", " << errors.count() << " problems:";
       for (std::size_t share = 0; share < found.size(); ++share) {

@@ -92,7 +92,13 @@ struct RowsKernel {
     if (begin >= end) return;
     find_exponents();
     for (int r = 0; r < kRows; ++r) {
-      weigh(r, move(r, options.has_mask ? largest_of_scores(r) : largest_exponent(r)));
+      if (options.has_mask) {
+        move(r, largest_of_scores(r));
+        turn_into_exponents(r);
+        weigh(r, 0);
+      } else {
+        weigh(r, move(r, largest_exponent(r)));
+      }
     }
     add_values();
   }
@@ -263,8 +269,8 @@ struct RowsKernel {
     return hn::GetLane(hn::MaxOfLanes(kReals, largest));
   }
 
-  // Does the same with scores, which it turns into exponents. Marks a row that has so far seen only
-  // scores with which it cannot begin.
+  // Does the same with scores, which it leaves. Marks a row that has so far seen only scores with
+  // which it cannot begin.
   HWY_INLINE Real largest_of_scores(int r) const {
     const std::int32_t row = first_row + r;
     if (options.mask != nullptr) add_mask(r);
@@ -275,11 +281,15 @@ struct RowsKernel {
         state.threshold[row] == kMinusInfinity) {
       state.threshold[row] = kBeyondRangeOf<Real>;
     }
+    return largest;
+  }
+  // Turns the scores of row r into exponents, with the m that the lse will be made of.
+  HWY_INLINE void turn_into_exponents(int r) const {
+    const Real minus_m = state.minus_m[first_row + r];
     for (std::int32_t key = begin / kLanes * kLanes; key < end; key += kLanes) {
       Real* at = weights + r * kTileKeys + key;
       hn::Store(exponent_of(hn::Load(kReals, at), minus_m), kReals, at);
     }
-    return largest;
   }
   static HWY_INLINE Vec exponent_of(Vec score, Real minus_m) {
     return hn::MulAdd(score, hn::Set(kReals, Constants<Real>::kLog2E), hn::Set(kReals, minus_m));

@@ -138,7 +138,10 @@ struct SoftmaxKernel {
       largest[v] = exponent;
     }
     move(largest, shift);
-    weigh(shift, exponent_of, false);
+    // With the m that the lse will be made of: rounded at the size of scores, exponents would
+    // differ from those of the backward pass.
+    for (int v = 0; v < kVectors; ++v) shift[v] = hn::Zero(kReals);
+    weigh(shift, OfScores(state), false);
     drop(kernel, options);
     add_values(false);
   }
