@@ -16,7 +16,7 @@ namespace heed::testing_support {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kColumns{"fused", "SSE4", "reference"};
+constexpr std::array<std::string_view, 3> kColumns{"exact", "SSE4", "reference"};
 constexpr int kHexDigits = 16;
 
 std::size_t column_of_vectors(std::string_view vectors) {
