@@ -184,7 +184,7 @@ constexpr void refuse_operands() {
 /// may be 0.
 /// @return out [batch, num_heads, q_len, value_dim]. A query that sees no key gets 0.
 /// Float and double tensors are computed by the fused kernels of the processor, in memory linear in
-/// the lengths. The bits of a row depend on its inputs, the options and the instruction set alone.
+/// the lengths. The bits of a row depend on its inputs, the options and attention_bits() alone.
 /// Float16 and BFloat16 tensors are converted to float and computed in the same way; only the
 /// result is rounded. With Precision::kFast, bfloat16 is multiplied without conversion where the
 /// processor can.
