@@ -106,8 +106,8 @@ class Model:
         return self._model.mean_loss(self._ids(text, None)[0], list(switched_off))
 
     def sha256(self) -> str:
-        """The hash of the model's files: of a GGUF file what `sha256sum FILE` prints; of a folder that of the lines that it prints
-        of the files that load() read, sorted by name. Computed at the first call and kept."""
+        """The hash of the model's files: of a GGUF file what `sha256sum FILE` prints; of a folder that of the lines that it
+        prints of the files that load() read, sorted by name. Computed at the first call and kept."""
         return self._model.sha256()
 
     @overload
