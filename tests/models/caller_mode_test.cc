@@ -30,7 +30,11 @@ TEST(CallerMode, ChangesNoTrainedModel) {
   const Model model = load(folder.folder());
   static const std::vector<std::int64_t> ids{1, 5, 3, 2, 7, 4, 6};
   expect_no_influence_of_the_caller({
-      {"logits", [&] { return hash_of(model.logits(model.forward(Inputs::of(ids))).elements()); }},
+      {"logits",
+       [&] {
+         const Tensor<float> logits = model.logits(model.forward(Inputs::of(ids)));
+         return hash_of(logits.elements());
+       }},
       {"generate",
        [&] {
          const Generated found = generate(
