@@ -3,6 +3,7 @@
 #include "heed/distributed/attention.h"
 
 #include "attention/calls/run.h"
+#include "core/float_environment.h"
 #include "distributed/agreement.h"
 #include "distributed/passes.h"
 #include "distributed/shared_problem.h"
@@ -17,6 +18,7 @@ AttentionOutput<Q, Computed<Q>> compute(const Ranks& ranks, TensorView<const Q> 
                                         TensorView<const K> key, TensorView<const K> value,
                                         const BasicAttentionOptions<Computed<Q>>& options,
                                         bool wants_lse) {
+  const FloatEnvironment environment;
   using Real = Computed<Q>;
   const UncancelledMessages messages;
   const SharedProblem<Real> problem =
@@ -144,6 +146,7 @@ Tensor<Computed<T>> exact_out(const SharedProblem<Computed<T>>& problem,
 template <class T>
 AttentionGradients<T, Computed<T>> compute(const Ranks& ranks, const BackwardTensors<T>& in,
                                            const BasicAttentionOptions<Computed<T>>& options) {
+  const FloatEnvironment environment;
   using Real = Computed<T>;
   const UncancelledMessages messages;
   const SharedProblem<Real> problem =

@@ -144,7 +144,7 @@ TEST(Elementary, ErrsByHalfAUnitInTheLastPlace) {
     double largest = 0;
     double at = 0;
     for (const Range& range : function.ranges) {
-      for (int i = 0; i < 30000; ++i) {
+      for (int i = 0; i < 12000; ++i) {
         const double x = range.draw(numbers);
         const double error = error_of(function.of(x), function.exact(x));
         if (error > largest) largest = error, at = x;
@@ -164,7 +164,7 @@ TEST(Elementary, PowersErrByHalfAUnitInTheLastPlace) {
   const Range exponents{-700, 700, kEvenly, kAsGiven};  // times 1 / log(base)
   double largest = 0;
   for (const Range& base : bases) {
-    for (int i = 0; i < 20000; ++i) {
+    for (int i = 0; i < 10000; ++i) {
       const double x = base.draw(numbers);
       double y = exponents.draw(numbers) / elementary::log(x);
       if (i % 4 == 0) y = std::floor(exponents.draw(numbers) / 80);
@@ -174,11 +174,12 @@ TEST(Elementary, PowersErrByHalfAUnitInTheLastPlace) {
       if (rounded == kInf) {
         EXPECT_EQ(found, kInf);
       } else {
-        largest = std::max(largest, error_of(found, exact));
+        const double error = error_of(found, exact);
+        EXPECT_LE(error, 0.52) << x << " to the power of " << y;
+        largest = std::max(largest, error);
       }
     }
   }
-  EXPECT_LE(largest, 0.52);
   EXPECT_GE(largest, 0.49);
 }
 

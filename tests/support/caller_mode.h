@@ -28,7 +28,10 @@ class CallerMode {
       std::fesetround(kDirections[static_cast<int>(kind)]);
     }
   }
-  ~CallerMode() { write(outer_); }
+  ~CallerMode() {
+    std::fesetround(FE_TONEAREST);  // also of long double, which x86 computes apart
+    write(outer_);
+  }
   CallerMode(const CallerMode&) = delete;
   CallerMode& operator=(const CallerMode&) = delete;
 

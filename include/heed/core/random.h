@@ -37,7 +37,7 @@ struct HEED_API Mt19937 {
 
 /// PyTorch's CPU generator (MT19937): with the same seed, the same calls in the same order give
 /// PyTorch 2.13's numbers. Integers and uniforms are equal bit for bit; normals agree to 1e-6 in
-/// float and to the accuracy of the C library's log, sin and cos in double. The streams are those
+/// float and to the last bits of log, sin and cos in double. The streams are those
 /// of PyTorch on a processor with AVX2; without it PyTorch rounds differently in the last place.
 ///
 /// A copy continues the stream on its own. One generator must not be used by two threads at a time.
@@ -107,7 +107,7 @@ class HEED_API TorchGenerator {
 
 /// NumPy's legacy generator, numpy.random.RandomState (MT19937), whose streams NumPy has frozen:
 /// with the same seed, the same calls in the same order give the same numbers. Integers and
-/// uniforms are equal bit for bit, normals to the accuracy of the C library's log.
+/// uniforms are equal bit for bit, normals to the last bits of log.
 ///
 /// A copy continues the stream on its own. One generator must not be used by two threads at a time.
 class HEED_API NumpyRandomState {

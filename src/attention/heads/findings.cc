@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/float_environment.h"
 #include "heed/attention/diagnostics.h"
 
 namespace heed { inline namespace v0 {
@@ -258,6 +259,7 @@ std::string_view name_of(FindingKind kind) { return wording_of(kind).name; }
 
 std::vector<Finding> attention_findings(const AttentionDiagnostics& diagnostics,
                                         const FindingThresholds& thresholds) {
+  const FloatEnvironment environment;
   return Search(diagnostics, thresholds).run();
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 
+#include "core/float_environment.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
 
@@ -231,6 +232,7 @@ AttentionDiagnostics diagnostics_of(std::span<const PatternSums> sequences,
 }
 
 double AttentionDiagnostics::mean_similarity() const {
+  const FloatEnvironment environment;
   const auto count = static_cast<std::int64_t>(heads.size());
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) {

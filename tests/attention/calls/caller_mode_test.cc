@@ -175,7 +175,7 @@ TEST(CallerMode, ChangesNoCache) {
   const auto with_storage = [](KvStorage storage) {
     return [storage] {
       static const auto keys = drawn<float>({2, 70, 32}, 7);
-      static const auto queries = drawn<float>({4, 1, 32}, 8);
+      static const auto queries = drawn<float>({1, 4, 1, 32}, 8);
       KvSequence sequence(KvConfig{
           .num_kv_heads = 2, .head_dim = 32, .key_storage = storage, .value_storage = storage});
       sequence.append(keys, keys);
