@@ -58,7 +58,7 @@ TEST(CallerMode, ChangesNoModelOfHeedsOwn) {
                            .layers = 2,
                            .d_model = 16,
                            .heads = 2,
-                           .positions = "rotary"});
+                           .positions = position_names().back()});
   static const std::vector<std::int32_t> prompt{3, 1, 4};
   expect_no_influence_of_the_caller({
       {"continue_text",
