@@ -181,14 +181,13 @@ void draw_offset(Call& call) {
 }
 
 RelativeBuckets draw_buckets(Draws& draws) {
-  switch (draws.below(3)) {
-    case 0:
-      return RelativeBuckets::clip(draws.below(200));
-    case 1:
-      return RelativeBuckets::t5(2 * (2 + draws.below(20)), 30 + draws.below(200));
-    default:
-      return RelativeBuckets::t5(2 + draws.below(30), 40 + draws.below(200), false);
-  }
+  // One draw after the other: compilers evaluate arguments in any order.
+  const std::int64_t kind = draws.below(3);
+  const std::int64_t count = draws.below(30);
+  const std::int64_t reach = draws.below(200);
+  if (kind == 0) return RelativeBuckets::clip(reach);
+  return kind == 1 ? RelativeBuckets::t5(2 * (2 + count), 40 + reach)
+                   : RelativeBuckets::t5(2 + count, 40 + reach, false);
 }
 
 template <class Call>

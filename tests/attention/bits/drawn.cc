@@ -64,6 +64,7 @@ std::uint64_t decode(std::uint64_t seed) {
   const std::int64_t heads = kv_heads * draws.one_of<std::int64_t>({1, 2, 4, 7});
   const std::int64_t dim = draws.one_of<std::int64_t>({1, 8, 33, 64, 80, 128});
   const std::int64_t value_dim = draws.one_of<std::int64_t>({4, 17, 64, 128});
+  // One draw after the other, as everywhere here: compilers evaluate arguments in any order.
   KvSequence sequence({.num_kv_heads = kv_heads,
                        .head_dim = dim,
                        .value_dim = value_dim,
@@ -74,8 +75,9 @@ std::uint64_t decode(std::uint64_t seed) {
   if (draws.below(3) == 0) options.softcap = 20;
   Hash hash;
   const auto step = [&](std::int64_t count) {
-    sequence.append(filled<float>({kv_heads, count, dim}, draws),
-                    filled<float>({kv_heads, count, value_dim}, draws));
+    const Tensor<float> key = filled<float>({kv_heads, count, dim}, draws);
+    const Tensor<float> value = filled<float>({kv_heads, count, value_dim}, draws);
+    sequence.append(key, value);
     const std::int64_t queries = std::min<std::int64_t>(count, 5);
     hash.add(attend(filled<float>({1, heads, queries, dim}, draws), sequence, options));
   };
