@@ -100,7 +100,9 @@ template <class T>
 nn::Variable<T> drawn_variable(const Shape& shape, std::uint32_t seed) {
   const Tensor<float> numbers = bell_numbers(shape, seed);
   Tensor<T> values(shape);
-  std::copy(numbers.elements().begin(), numbers.elements().end(), values.elements().begin());
+  // Divided, because the products of two floats are exact in double.
+  std::transform(numbers.elements().begin(), numbers.elements().end(), values.elements().begin(),
+                 [](float number) { return static_cast<T>(number) / 3; });
   return nn::Variable<T>(std::move(values));
 }
 
