@@ -295,11 +295,11 @@ std::vector<Option> make_table() {
           "random_blocks", Kind::kIrregular,
           [](auto& c) {
             Draws& draws = c.draws();
-            return random_blocks({.count = draws.below(4),
-                                  .block = 1 + draws.below(90),
-                                  .seed = draws.next(),
-                                  .only_past = draws.below(2) == 0},
-                                 Alignment::offset(draws.below(100) - 50));
+            const RandomBlocks drawn{.count = draws.below(4),
+                                     .block = 1 + draws.below(90),
+                                     .seed = draws.next(),
+                                     .only_past = draws.below(2) == 0};
+            return random_blocks(drawn, Alignment::offset(draws.below(100) - 50));
           },
           of_lengths_no_bits),
       mask(
