@@ -50,7 +50,13 @@ def header(file: bytes) -> tuple[dict, bytes]:
 
 
 def weights(folder: pathlib.Path) -> array.array:
-    return array.array("f", header(model(folder))[1])
+    """All weights but the biases of keys, which change no softmax: of their gradients, rounding errors, Adam makes whole steps."""
+    tensors, content = header(model(folder))
+    found = array.array("f")
+    for name, tensor in tensors.items():
+        if name != "__metadata__" and not name.endswith("k_proj.bias"):
+            found.frombytes(content[slice(*tensor["data_offsets"])])
+    return found
 
 
 def check_losses(folder: pathlib.Path) -> None:
@@ -66,7 +72,7 @@ def check_losses(folder: pathlib.Path) -> None:
     result(3, *copy, "--save", folder / "copy3")
     one, three = weights(folder / "copy"), weights(folder / "copy3")
     assert len(one) == len(three) > 1000
-    assert max(abs(x - y) for x, y in zip(one, three)) < 1e-3
+    assert max(abs(x - y) for x, y in zip(one, three)) < 1e-5
 
 
 def check_context_parallel(folder: pathlib.Path) -> None:
