@@ -404,7 +404,9 @@ typename RunningSoftmax<Real>::Normalisers RunningSoftmax<Real>::normalisers(
   std::fill(found.factor.begin(), found.factor.begin() + rows_.width(), Real{0});
   for (std::int32_t r = 0; r < rows_.num_rows(); ++r) {
     const auto i = static_cast<std::size_t>(r);
-    const Real sum = has_total_ ? total_.sum[r] : 0;
+    Real sum = has_total_ ? total_.sum[r] : 0;
+    // Weights are meaningless then, and the row is computed again, also if all of them became 0.
+    if (has_total_ && std::abs(total_.minus_m[r]) > kLargestOffset<Real>) sum = 1;
     found.sum[i] = sum;
     found.m[i] = sum == 0 ? -kInfinity<Real> : -total_.minus_m[r];
     found.factor[i] = (sum == 0 ? Real{0} : Real{1}) / (sum == 0 ? Real{1} : sum);
