@@ -196,8 +196,7 @@ nb::list seal_differences(const std::string& expected, const std::string& found)
       models::seal_differences(models::parse_seal(expected), models::parse_seal(found));
   for (const models::SealDifference& difference : all) {
     const nb::object index = difference.index < 0 ? nb::none() : nb::cast(difference.index);
-    list.append(
-        nb::make_tuple(std::string(to_string(difference.part)), index, difference.text));
+    list.append(nb::make_tuple(std::string(to_string(difference.part)), index, difference.text));
   }
   return list;
 }

@@ -187,12 +187,12 @@ AtShares ratios(const RelativeErrors& of, const RelativeErrors& to) {
 
 // The bounds are twice the plain computation's errors, except for gradients of scores that are
 // modified where multiply-adds are not fused (SSE4): score · log2 e − m is rounded twice there, and
-// once as large as the scores, so that lse and delta = Σ grad_out · out have errors that the weights
-// of the backward pass lack. Slopes have most of them, as their sums multiply the error of delta by
-// distances, while in the plain computation it cancels: delta and what it is subtracted from have
-// the same errors. Of seeds 1 to 8 the largest ratios there are 3.6, 5.8, 8.6 and 8.7 for slopes,
-// 1.7, 2.6, 2.6 and 2.8 for values, 2.6, 1.5, 1.5 and 2.2 for biases, and 2.1 for others; elsewhere
-// none exceeds 1.8.
+// once as large as the scores, so that lse and delta = Σ grad_out · out have errors that the
+// weights of the backward pass lack. Slopes have most of them, as their sums multiply the error of
+// delta by distances, while in the plain computation it cancels: delta and what it is subtracted
+// from have the same errors. Of seeds 1 to 8 the largest ratios there are 3.6, 5.8, 8.6 and 8.7 for
+// slopes, 1.7, 2.6, 2.6 and 2.8 for values, 2.6, 1.5, 1.5 and 2.2 for biases, and 2.1 for others;
+// elsewhere none exceeds 1.8.
 AtShares bounds(const std::string& target, const std::string& name, bool modifies_scores) {
   if (target != "SSE4" || !modifies_scores || name == "out" || name == "lse") return {2, 2, 2, 2};
   if (name == "slopes") return {4.5, 7.2, 10.8, 11};
