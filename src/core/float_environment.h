@@ -59,4 +59,11 @@ class FloatEnvironment {
   Mode outer_;
 };
 
+// Returns x, which is computed before what follows. Compilers know nothing of modes: they might
+// compute the number that a function returns after its FloatEnvironment has ended.
+inline double settled(double x) {
+  asm volatile("" : "+m"(x));
+  return x;
+}
+
 }}  // namespace heed::v0

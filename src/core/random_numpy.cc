@@ -52,7 +52,7 @@ double NumpyRandomState::standard_normal() {
   } while (square >= 1 || square == 0);
   const double factor = std::sqrt(-2 * elementary::log(square) / square);
   next_normal_ = factor * x;
-  return factor * y;
+  return settled(factor * y);
 }
 
 Tensor<double> NumpyRandomState::rand(const Shape& shape) {

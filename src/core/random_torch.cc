@@ -132,7 +132,7 @@ double TorchGenerator::standard_normal() {
   const double angle = 2 * std::numbers::pi * standard_uniform<double>(engine_);
   const double radius = std::sqrt(-2 * elementary::log1p(-standard_uniform<double>(engine_)));
   next_normal_ = radius * elementary::sin(angle);
-  return radius * elementary::cos(angle);
+  return settled(radius * elementary::cos(angle));
 }
 
 void TorchGenerator::uniform(TensorView<float> out, double from, double to) {

@@ -262,7 +262,7 @@ double mean_loss(const Model& model, std::span<const std::int64_t> ids,
         fmt::format("mean_loss: ids has {} tokens, expected at least 2", ids.size()));
   }
   const Tensor<float> hidden = model.forward(Inputs::of({ids.begin(), ids.end()}), options);
-  return sum_of_losses(model, hidden, ids, 1) / static_cast<double>(ids.size() - 1);
+  return settled(sum_of_losses(model, hidden, ids, 1) / static_cast<double>(ids.size() - 1));
 }
 
 }}}  // namespace heed::v0::models

@@ -196,7 +196,7 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
   for (const auto& parameter : parameters) {
     if (parameter.has_grad()) squares += sum_of_squares(parameter.grad());
   }
-  const double norm = std::sqrt(squares);
+  const double norm = settled(std::sqrt(squares));
   // As PyTorch: a norm of 0 causes no division by 0.
   const double factor = max_norm / (norm + 1e-6);
   if (factor >= 1) return norm;
@@ -213,12 +213,12 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
 double WarmupCosine::operator()(std::int64_t step) const {
   const FloatEnvironment environment;
   if (step < warmup_steps) {
-    return peak * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
+    return settled(peak * static_cast<double>(step + 1) / static_cast<double>(warmup_steps));
   }
   if (step >= total_steps) return floor;
   const double done =
       static_cast<double>(step - warmup_steps) / static_cast<double>(total_steps - warmup_steps);
-  return floor + (peak - floor) * (1 + elementary::cos(M_PI * done)) / 2;
+  return settled(floor + (peak - floor) * (1 + elementary::cos(M_PI * done)) / 2);
 }
 
 template class Optimizer<float>;

@@ -238,7 +238,7 @@ double AttentionDiagnostics::mean_similarity() const {
   for (std::int64_t i = 0; i < count; ++i) {
     for (std::int64_t j = i + 1; j < count; ++j) sum += similarity(i, j);
   }
-  return ratio(2 * sum, static_cast<double>(count * (count - 1)));
+  return settled(ratio(2 * sum, static_cast<double>(count * (count - 1))));
 }
 
 }}  // namespace heed::v0
