@@ -6,7 +6,7 @@
 
 namespace heed { inline namespace v0 { namespace elementary {
 
-// 2^(i / 128), and what it lacks relative to it.
+// 2^(i / 128) rounded, and the rounding error relative to it.
 struct PowerOf2 { double power, tail; };
 // A short number near the inverse of an interval's centre, and minus its logarithm in two parts.
 struct Centre { double inverse, log_high, log_low; };
