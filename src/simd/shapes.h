@@ -9,6 +9,10 @@ namespace heed { inline namespace v0 { namespace kernels {
 inline constexpr std::int32_t kPanelVectors = 3;
 inline constexpr std::int32_t kMaxPanelWidth = kPanelVectors * 16;
 
+// The steps that one sum of a product of matrices covers; the sums of consecutive steps are added
+// up. For 1536 steps, this has a quarter of the error of a single sum.
+inline constexpr std::int64_t kSummedSteps = 64;
+
 // The number of keys whose products an AMX tile adds to each other before it adds them to a sum,
 // and the largest number of dimensions that are multiplied in AMX tiles.
 inline constexpr std::int32_t kTileKeysTogether = 32;

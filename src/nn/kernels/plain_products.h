@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "nn/kernels/products.h"
+#include "simd/shapes.h"
 
 namespace heed { inline namespace v0 { namespace nn {
 
@@ -18,9 +19,9 @@ void multiply_plainly(const ProductOperands<T>& x) {
     for (std::int64_t column = 0; column < x.columns; column += kPlainColumns) {
       const std::int64_t count = std::min(kPlainColumns, x.columns - column);
       T* const out = x.out + i * x.out_stride + column;
-      for (std::int64_t first = 0; first < x.steps; first += kSummedSteps) {
+      for (std::int64_t first = 0; first < x.steps; first += kernels::kSummedSteps) {
         std::fill_n(part, count, T{0});
-        for (std::int64_t k = first; k < std::min(first + kSummedSteps, x.steps); ++k) {
+        for (std::int64_t k = first; k < std::min(first + kernels::kSummedSteps, x.steps); ++k) {
           const T a = x.a[i * x.a_stride + k];
           const T* const b = x.b + k * x.b_stride + column * x.b_column_stride;
           for (std::int64_t j = 0; j < count; ++j) part[j] += a * b[j * x.b_column_stride];

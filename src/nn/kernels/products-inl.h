@@ -9,11 +9,11 @@
 #include <algorithm>
 
 #include "nn/kernels/products.h"
-#include "simd/register_block-inl.h"
+#include "simd/panel_product-inl.h"
 #include "simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace heed { inline namespace v0 { namespace nn::HWY_NAMESPACE {
+namespace heed { inline namespace v0 { namespace nn::HWY_NAMESPACE::HEED_REAL_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 namespace registers = kernels::HWY_NAMESPACE::HEED_REAL_NAMESPACE;
@@ -29,7 +29,7 @@ inline constexpr int kMostVectors = 3;
 inline constexpr std::int64_t kPanelColumns = kMostVectors * kLanes;
 // A panel of 24 KB stays in the nearest cache while all rows of a are multiplied with it.
 inline constexpr std::int64_t kPanelSteps = 8192 / sizeof(Real) / kLanes;
-static_assert(kPanelSteps % kSummedSteps == 0);
+static_assert(kPanelSteps % kernels::kSummedSteps == 0);
 
 // Some steps and columns of the operands.
 struct Part {
@@ -64,56 +64,19 @@ void fill_panel(const Operands& x, const Part& part, Real* HWY_RESTRICT panel) {
   }
 }
 
-// Multiplies kRows rows of a, from `row` on, with a panel.
-template <int kVectors, int kRows>
-HWY_INLINE void multiply_block(const Operands& x, const Part& part, const Real* panel,
-                               std::int64_t row) {
-  constexpr int kWidth = kVectors * kLanes;
-  HWY_ALIGN Real few[kRows * kWidth];
-  Real* const out = x.out + row * x.out_stride + part.first_column;
-  const bool is_whole = part.columns == kWidth;
-  Real* const results = is_whole ? out : few;
-  const std::int64_t stride = is_whole ? x.out_stride : kWidth;
-  for (int i = 0; i < kRows && !is_whole; ++i) {
-    std::copy_n(out + i * x.out_stride, part.columns, few + i * kWidth);
-  }
-  for (std::int64_t step = 0; step < part.steps; step += kSummedSteps) {
-    Vec sums[kRows][kVectors];
-    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
-      HEED_UNROLL for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(kReals);
-    }
-    const Real* const a = x.a + row * x.a_stride + part.first_step + step;
-    const auto steps = static_cast<std::int32_t>(std::min(kSummedSteps, part.steps - step));
-    registers::multiply_add<0, kVectors>({a, x.a_stride, 1}, panel + step * kWidth, steps, sums);
-    const bool adds = x.adds || part.first_step + step > 0;
-    HEED_UNROLL for (int i = 0; i < kRows; ++i) {
-      HEED_UNROLL for (int v = 0; v < kVectors; ++v) {
-        Real* const at = results + i * stride + v * kLanes;
-        hn::StoreU(adds ? hn::Add(hn::LoadU(kReals, at), sums[i][v]) : sums[i][v], kReals, at);
-      }
-    }
-  }
-  for (int i = 0; i < kRows && !is_whole; ++i) {
-    std::copy_n(few + i * kWidth, part.columns, out + i * x.out_stride);
-  }
-}
-
-// Multiplies kRows rows at a time, then the rest with half as many.
-template <int kVectors, int kRows>
-HWY_INLINE void multiply_rows(const Operands& x, const Part& part, const Real* panel,
-                              std::int64_t first) {
-  std::int64_t row = first;
-  for (; row + kRows <= x.rows; row += kRows) {
-    multiply_block<kVectors, kRows>(x, part, panel, row);
-  }
-  if constexpr (kRows > 1) multiply_rows<kVectors, kRows / 2>(x, part, panel, row);
-}
-
 template <int kVectors>
 void multiply_part(const Operands& x, const Part& part) {
   HWY_ALIGN Real panel[kPanelSteps * kVectors * kLanes];
   fill_panel<kVectors>(x, part, panel);
-  multiply_rows<kVectors, registers::kRegisterRows>(x, part, panel, 0);
+  registers::multiply_panel<kVectors>({.a = x.a + part.first_step,
+                                       .a_stride = x.a_stride,
+                                       .panel = panel,
+                                       .steps = part.steps,
+                                       .columns = part.columns,
+                                       .out = x.out + part.first_column,
+                                       .out_stride = x.out_stride,
+                                       .adds = x.adds || part.first_step > 0},
+                                      x.rows);
 }
 
 inline void multiply(const Operands& x) {
@@ -133,7 +96,7 @@ inline void multiply(const Operands& x) {
   }
 }
 
-}}}  // namespace heed::v0::nn::HWY_NAMESPACE
+}}}  // namespace heed::v0::nn::HWY_NAMESPACE::HEED_REAL_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEED_NN_PRODUCTS_INL_H_

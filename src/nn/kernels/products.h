@@ -5,10 +5,6 @@
 
 namespace heed { inline namespace v0 { namespace nn {
 
-// The columns that one sum covers; sums of consecutive columns are added up. For 1536 columns, this
-// has a quarter of the error of a single sum.
-inline constexpr std::int64_t kSummedSteps = 64;
-
 // out[i][j] = Σ_k a[i][k] · b[k][j], added to what `out` has if `adds`. The rows of a and out are
 // contiguous.
 template <class T>
@@ -29,9 +25,9 @@ struct ProductKernels {
   const char* vectors;  // the name of the instruction set
   // The columns that are computed at a time.
   std::int64_t columns;
-  // Each result is a chain of multiply-adds for every kSummedSteps of k, in the order of k, and
-  // these sums are added in the same order. Sets with fused multiply-adds have the same bits; a
-  // result does not depend on which others are computed with it.
+  // Each result is a chain of multiply-adds for every kernels::kSummedSteps of k, in the order of
+  // k, and these sums are added in the same order. Sets with fused multiply-adds have the same
+  // bits; a result does not depend on which others are computed with it.
   void (*multiply)(const ProductOperands<T>& operands);
 };
 

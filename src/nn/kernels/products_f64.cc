@@ -1,3 +1,4 @@
+// Matrix products of double, for each instruction set.
 #define HEED_REAL_BITS 64
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/kernels/products_f64.cc"
@@ -5,61 +6,4 @@
 // The list of targets must be known before the includes that iterate over it.
 #include "hwy/foreach_target.h"
 // foreach_target must be first: it includes this file once for each instruction set.
-#include "attention/kernels/target.h"
-#include "hwy/highway.h"
-#include "nn/kernels/plain_products.h"
-#include "nn/kernels/products.h"
-#include "simd/compiled.h"
-
-#if HEED_HAS_VECTORS
-
-#include "nn/kernels/products-inl.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace heed { inline namespace v0 { namespace nn::HWY_NAMESPACE {
-
-const ProductKernels<double>* products_f64() {
-  static const ProductKernels<double> table{.vectors = kernels::name_of_target(HWY_TARGET),
-                                            .columns = kPanelColumns,
-                                            .multiply = multiply};
-  return &table;
-}
-
-}}}  // namespace heed::v0::nn::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#else
-
-namespace heed { inline namespace v0 { namespace nn::HWY_NAMESPACE {
-
-const ProductKernels<double>* products_f64() {
-  static const ProductKernels<double> table{.vectors = kernels::name_of_target(HWY_TARGET),
-                                            .columns = kPlainColumns,
-                                            .multiply = multiply_plainly<double>};
-  return &table;
-}
-
-}}}  // namespace heed::v0::nn::HWY_NAMESPACE
-
-#endif
-
-#if HWY_ONCE
-
-namespace heed { inline namespace v0 { namespace nn {
-
-namespace {
-
-constexpr kernels::Compiled<ProductKernels<double>> kCompiledProducts[] =
-    HEED_COMPILED(products_f64);
-
-}  // namespace
-
-template <>
-const ProductKernels<double>& product_kernels() {
-  static const auto& found = *kernels::table_for(vectors_in_use(), kCompiledProducts);
-  return found;
-}
-
-}}}  // namespace heed::v0::nn
-
-#endif  // HWY_ONCE
+#include "nn/kernels/product_table-inl.h"
