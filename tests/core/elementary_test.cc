@@ -133,12 +133,17 @@ double error_of(double found, Long exact) {
   return static_cast<double>(std::abs(found - exact) / static_cast<Long>(unit));
 }
 
+// True if the C library's functions of long double are good enough to compare with.
 bool has_long_numbers() {
+#ifdef _WIN32
+  return false;  // mingw-w64's sine of large angles is wrong, and its powers err by half a unit
+#else
   return std::numeric_limits<Long>::digits >= 64;  // the units below are then within 0.001
+#endif
 }
 
 TEST(Elementary, ErrsByHalfAUnitInTheLastPlace) {
-  if (!has_long_numbers()) GTEST_SKIP() << "long double is double here";
+  if (!has_long_numbers()) GTEST_SKIP() << "the C library has no better numbers";
   for (const Function& function : functions()) {
     Numbers numbers(1);
     double largest = 0;
@@ -156,7 +161,7 @@ TEST(Elementary, ErrsByHalfAUnitInTheLastPlace) {
 }
 
 TEST(Elementary, PowersErrByHalfAUnitInTheLastPlace) {
-  if (!has_long_numbers()) GTEST_SKIP() << "long double is double here";
+  if (!has_long_numbers()) GTEST_SKIP() << "the C library has no better numbers";
   Numbers numbers(2);
   const Range bases[] = {{1e-307, 1e307, kByMagnitude, kAsGiven},
                          {0.5, 2, kEvenly, kAsGiven},

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "attention/bits/calls.h"
 #include "attention/bits/hash.h"
+#include "attention/bits/record.h"
 #include "attention/kernels/target.h"
 #include "heed/core/random.h"
 #include "heed/models/generate.h"
@@ -17,7 +21,6 @@
 #include "heed/nn/ops.h"
 #include "models/kernels/row_functions.h"
 #include "models/kernels/weight_kernels.h"
-#include "support/recorded_bits.h"
 #include "support/stored_weights.h"
 #include "support/tiny_model.h"
 
@@ -25,11 +28,25 @@ namespace heed::models { namespace {
 
 using testing_support::awkward_columns;
 using testing_support::bell_numbers;
-using testing_support::expect_recorded_bits;
 using testing_support::kWeightTypes;
 using testing_support::product;
-using testing_support::RecordedResult;
 using testing_support::StoredWeights;
+
+// Compares the results of an instruction set, or those that all have ("exact"), with models.txt, or
+// writes them there.
+void expect_recorded(std::string_view vectors, const std::vector<bits::Call>& calls) {
+  bits::Record record("models");
+  const std::string_view column = vectors == "exact" ? vectors : bits::column_of(vectors);
+  std::vector<bits::Record::Result> results;
+  for (const bits::Call& call : calls) results.push_back({call.description, call.hash()});
+  if (std::getenv("HEED_WRITE_BITS") != nullptr) return record.update(column, results);
+  for (const bits::Record::Result& result : results) {
+    const auto number = record.number_of(result.description);
+    const auto recorded = number ? record.hash(*number, column) : std::nullopt;
+    ASSERT_TRUE(recorded) << "not in models.txt for " << vectors << ": " << result.description;
+    EXPECT_EQ(*recorded, result.hash) << "other bits on " << vectors << ": " << result.description;
+  }
+}
 
 // All numbers of columns of a type with so many rows of numbers.
 std::uint64_t hash_of_products(const WeightKernels& kernels, WeightType type, std::int64_t rows) {
@@ -43,7 +60,7 @@ std::uint64_t hash_of_products(const WeightKernels& kernels, WeightType type, st
 
 TEST(ModelBits, OfProductsAreThoseRecorded) {
   for (const WeightKernels* kernels : supported_weight_kernels()) {
-    std::vector<RecordedResult> results;
+    std::vector<bits::Call> results;
     for (const WeightType type : kWeightTypes) {
       for (const std::int64_t rows : {1, 2, 3, 4, 5, 12, 13, 30}) {
         results.push_back(
@@ -51,7 +68,7 @@ TEST(ModelBits, OfProductsAreThoseRecorded) {
              [=] { return hash_of_products(*kernels, type, rows); }});
       }
     }
-    expect_recorded_bits("models.txt", kernels->name, results);
+    expect_recorded(kernels->name, results);
   }
 }
 
@@ -70,12 +87,12 @@ std::uint64_t hash_of_rows(const Use& use) {
   return hash.value();
 }
 
-RecordedResult in_place(const char* name, void (*function)(float*, std::int64_t)) {
+bits::Call in_place(const char* name, void (*function)(float*, std::int64_t)) {
   return {name, [=] { return hash_of_rows(function); }};
 }
 
-RecordedResult norm(const char* name, void (*function)(const NormRow&, const float*, float*),
-                    bool has_bias) {
+bits::Call norm(const char* name, void (*function)(const NormRow&, const float*, float*),
+                bool has_bias) {
   return {name, [=] {
             return hash_of_rows([&](float* x, std::int64_t size) {
               const Tensor<float> weight = bell_numbers({size}, 8);
@@ -89,8 +106,8 @@ RecordedResult norm(const char* name, void (*function)(const NormRow&, const flo
 // Rows are the same on every instruction set: they have no multiply-adds.
 TEST(ModelBits, OfRowFunctionsAreThoseRecorded) {
   const RowFunctions& functions = row_functions();
-  expect_recorded_bits(
-      "models.txt", "exact",
+  expect_recorded(
+      "exact",
       {norm("layer norm", functions.layer_norm, true), norm("RMS norm", functions.rms_norm, false),
        in_place("gelu", functions.gelu), in_place("gelu_tanh", functions.gelu_tanh),
        in_place("silu", functions.silu), in_place("relu", functions.relu)});
@@ -156,14 +173,12 @@ std::uint64_t hash_of_elementwise() {
 }
 
 TEST(ModelBits, OfLayersAreThoseRecorded) {
-  expect_recorded_bits("models.txt", vectors_in_use(),
-                       {{"linear, float32", hash_of_linear<float>},
-                        {"linear, float64", hash_of_linear<double>},
-                        {"matmul, float32", hash_of_matmul<float>},
-                        {"matmul, float64", hash_of_matmul<double>},
-                        {"lstm, float32", hash_of_lstm}});
-  expect_recorded_bits("models.txt", "exact",
-                       {{"elementwise layers, float32", hash_of_elementwise}});
+  expect_recorded(vectors_in_use(), {{"linear, float32", hash_of_linear<float>},
+                                     {"linear, float64", hash_of_linear<double>},
+                                     {"matmul, float32", hash_of_matmul<float>},
+                                     {"matmul, float64", hash_of_matmul<double>},
+                                     {"lstm, float32", hash_of_lstm}});
+  expect_recorded("exact", {{"elementwise layers, float32", hash_of_elementwise}});
 }
 
 // Hidden states and logits of a text, and tokens that are sampled from the logits.
@@ -190,7 +205,7 @@ std::uint64_t hash_of_model(Family family, std::int64_t length) {
 }
 
 TEST(ModelBits, OfModelsAreThoseRecorded) {
-  std::vector<RecordedResult> results;
+  std::vector<bits::Call> results;
   for (const auto& [name, family] :
        {std::pair{"BERT", Family::kBert}, {"GPT-2", Family::kGpt2}, {"Llama", Family::kLlama}}) {
     for (const std::int64_t length : {3, 9, 40}) {
@@ -198,7 +213,7 @@ TEST(ModelBits, OfModelsAreThoseRecorded) {
                          [=, family = family] { return hash_of_model(family, length); }});
     }
   }
-  expect_recorded_bits("models.txt", vectors_in_use(), results);
+  expect_recorded(vectors_in_use(), results);
 }
 
 }  // namespace

@@ -39,6 +39,10 @@ std::string_view column_of(std::string_view target) {
   return index < kColumns.size() ? kColumns[index] : "";
 }
 
+Record::Line Record::new_line(const std::string& description) {
+  return {std::vector<std::string>(kColumns.size(), "-"), description};
+}
+
 Record::Record(std::string_view group)
     : path_(testing_support::test_data() + "/bits/" + std::string(group) + ".txt") {
   std::ifstream file(path_);
@@ -71,6 +75,14 @@ std::optional<std::uint64_t> Record::hash(std::size_t number, std::string_view c
   return std::stoull(text, nullptr, 16);
 }
 
+std::optional<std::size_t> Record::number_of(const std::string& description) const {
+  const auto found = std::find_if(lines_.begin(), lines_.end(), [&](const Line& line) {
+    return line.description == description;
+  });
+  if (found == lines_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - lines_.begin());
+}
+
 void Record::write(std::string_view column, const std::vector<Result>& results) {
   // New calls may stand between the others.
   std::vector<Line> lines;
@@ -83,22 +95,29 @@ void Record::write(std::string_view column, const std::vector<Result>& results) 
       lines.push_back(*found);
       next = found + 1;
     } else {
-      lines.push_back({std::vector<std::string>(kColumns.size(), "-"), result.description});
+      lines.push_back(new_line(result.description));
     }
   }
   lines_ = std::move(lines);
+  update(column, results);
+}
+
+void Record::update(std::string_view column, const std::vector<Result>& results) {
+  for (const Result& result : results) {
+    const std::size_t number = number_of(result.description).value_or(lines_.size());
+    if (number == lines_.size()) lines_.push_back(new_line(result.description));
+    std::vector<std::string>& hashes = lines_[number].hashes;
+    const std::string hash = hexadecimal(result.hash);
+    hashes[index_of(column)] = column != kColumns.front() && hash == hashes.front() ? "=" : hash;
+  }
   std::ofstream file(path_);
   file << "call";
   for (const std::string_view name : kColumns) file << ' ' << std::setw(kDigits) << name;
   file << '\n';
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    Line& line = lines_[i];
-    const std::string hash = hexadecimal(results[i].hash);
-    line.hashes[index_of(column)] =
-        column != kColumns.front() && hash == line.hashes.front() ? "=" : hash;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
     file << std::setw(4) << i;
-    for (const std::string& hash : line.hashes) file << ' ' << std::setw(kDigits) << hash;
-    file << ' ' << line.description << '\n';
+    for (const std::string& hash : lines_[i].hashes) file << ' ' << std::setw(kDigits) << hash;
+    file << ' ' << lines_[i].description << '\n';
   }
   if (!file.flush()) throw std::runtime_error(path_ + ": cannot be written");
 }

@@ -27,18 +27,25 @@ class Record {
 
   std::size_t size() const { return lines_.size(); }
 
-  // Sets one column. The other columns are kept of calls that are the same, in the same order.
+  // The number of the call with this description; none if there is no such call.
+  std::optional<std::size_t> number_of(const std::string& description) const;
+
   struct Result {
     std::string description;
     std::uint64_t hash = 0;
   };
+  // Sets one column of all calls. The other columns are kept of calls that are the same, in the
+  // same order.
   void write(std::string_view column, const std::vector<Result>& results);
+  // Sets one column of some calls and keeps all else; new calls come last.
+  void update(std::string_view column, const std::vector<Result>& results);
 
  private:
   struct Line {
     std::vector<std::string> hashes;  // "=": as exact, "-": not recorded
     std::string description;
   };
+  static Line new_line(const std::string& description);
 
   std::string path_;
   std::vector<Line> lines_;
