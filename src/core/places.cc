@@ -1,5 +1,9 @@
 #include "core/places.h"
 
+#include <chrono>
+#include <memory>
+#include <thread>
+
 namespace heed { inline namespace v0 {
 
 bool Places::take_known() noexcept {
@@ -38,6 +42,26 @@ void Places::leave(Place place) noexcept {
   const std::lock_guard lock(mutex_);
   if (place == Place::kNew) --num_new_;
   left_.notify_one();
+}
+
+void Places::close() {
+  mutex_.lock();
+  num_closed_ = num_known_.exchange(0);
+  while (num_taken_.load() > 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+void Places::open_in_parent() {
+  num_known_.store(num_closed_);
+  left_.notify_all();
+  mutex_.unlock();
+}
+
+void Places::open_in_child() {
+  // The condition of before counts threads that this process does not have.
+  std::construct_at(&left_);
+  num_waiting_.store(0);
+  num_new_ = 0;
+  open_in_parent();
 }
 
 }}  // namespace heed::v0

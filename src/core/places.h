@@ -21,6 +21,13 @@ class Places {
   Place enter();
   void leave(Place place) noexcept;
 
+  // To be called around a fork, which then finds no place taken and no lock held by another thread:
+  // close() waits until all places are left and lets no thread enter. The new process begins
+  // without the threads that waited.
+  void close();
+  void open_in_parent();
+  void open_in_child();
+
  private:
   bool take_known() noexcept;
 
@@ -30,6 +37,7 @@ class Places {
   std::atomic<int> num_waiting_ = 0;
   std::mutex mutex_;
   std::condition_variable left_;
+  int num_closed_ = 0;  // the number of known places while they are closed
   // The number of places taken for the first time, whose memory may not be in use yet.
   int num_new_ = 0;
 };

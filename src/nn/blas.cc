@@ -99,6 +99,23 @@ class Library {
  private:
   Library() {
     if (openblas_set_num_threads != nullptr && !keeps_blas_threads) openblas_set_num_threads(1);
+    platform::at_fork([] { instance().before_fork(); }, [] { instance().after_fork_in_parent(); },
+                      [] { instance().after_fork_in_child(); });
+  }
+
+  /// A fork waits for products: OpenBLAS allocates memory under a lock, which no thread of the new
+  /// process would release.
+  void before_fork() {
+    mutex_.lock();
+    places_.close();
+  }
+  void after_fork_in_parent() {
+    places_.open_in_parent();
+    mutex_.unlock();
+  }
+  void after_fork_in_child() {
+    places_.open_in_child();
+    mutex_.unlock();
   }
 
   const bool is_openblas_ = openblas_get_config != nullptr;

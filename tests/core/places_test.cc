@@ -93,5 +93,56 @@ TEST(Places, NoMoreThreadsAreInThanThereIsRoomFor) {
   EXPECT_GE(room, 0);
 }
 
+// A fork waits for those inside, and lets nobody enter until it is over.
+TEST(Places, StayClosedUntilTheyAreOpened) {
+  room = 2;
+  Places places(has_room);
+  const Places::Place first = places.enter();
+  take_room(first);
+  std::atomic<bool> is_closed = false;
+  std::atomic<bool> is_over = false;
+  std::thread fork([&] {
+    places.close();
+    is_closed = true;
+    is_over.wait(false);
+    places.open_in_parent();
+  });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(is_closed);
+    std::this_thread::yield();
+  }
+  std::thread leaves([&] { places.leave(first); });
+  while (!is_closed) std::this_thread::yield();
+  std::atomic<bool> is_in = false;
+  std::thread second([&] {
+    const Places::Place place = places.enter();
+    is_in = true;
+    EXPECT_EQ(place, Places::Place::kUsed);
+    places.leave(place);
+  });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(is_in);
+    std::this_thread::yield();
+  }
+  is_over = true;
+  is_over.notify_one();
+  fork.join();
+  leaves.join();
+  second.join();
+}
+
+TEST(Places, OfAForkedProcessAreThoseThatWereKnown) {
+  room = 1;
+  Places places(has_room);
+  const Places::Place first = places.enter();
+  take_room(first);
+  places.leave(first);
+  places.close();
+  places.open_in_child();
+  const Places::Place place = places.enter();
+  EXPECT_EQ(place, Places::Place::kUsed);
+  places.leave(place);
+}
+
 }  // namespace
 }  // namespace heed
