@@ -43,7 +43,9 @@ nb::dict config_dict(const Model& model) {
   dict["hidden_size"] = config.hidden_size;
   dict["intermediate_size"] = config.intermediate_size;
   dict["max_positions"] = config.max_positions;
-  dict["window"] = config.window;
+  nb::list windows;
+  for (const models::LayerConfig& layer : config.layers) windows.append(layer.window);
+  dict["windows"] = windows;
   return dict;
 }
 

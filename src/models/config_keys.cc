@@ -31,6 +31,8 @@ constexpr std::string_view kBertWithoutEffect[] = {
     // The pooler, whose vector heed does not use.
     "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type",
+    // Initial values of DistilBERT's positions, and what is dropped in training.
+    "sinusoidal_pos_embds", "dropout", "qa_dropout", "seq_classif_dropout",
     // No weights are tied to the token embeddings: heed has no head of BERT.
     "tie_word_embeddings"};
 
@@ -120,14 +122,8 @@ constexpr std::string_view kOfGeneration[] = {"_from_model_config",
 std::span<const std::string_view> keys_without_effect() { return kWithoutEffect; }
 
 std::span<const std::string_view> keys_without_effect(Family family) {
-  switch (family) {
-    case Family::kBert:
-      return kBertWithoutEffect;
-    case Family::kGpt2:
-      return kGpt2WithoutEffect;
-    case Family::kLlama:
-      break;
-  }
+  if (family < Family::kGpt2) return kBertWithoutEffect;
+  if (family == Family::kGpt2) return kGpt2WithoutEffect;
   return {};
 }
 

@@ -147,18 +147,56 @@ void check_size(const std::string& file, const char* name, std::int64_t size, st
   throw FormatError(file, 0, fmt::format("{} is {}, expected 1 to {}", name, size, most));
 }
 
+void check_positive(const std::string& file, const char* name, std::optional<double> value) {
+  if (!value || (*value > 0 && std::isfinite(*value))) return;
+  throw FormatError(file, 0, fmt::format("{} is {}, expected a positive number", name, *value));
+}
+
+void check_rotary(const ModelConfig& config, const RotaryPositions& rotary,
+                  const std::string& file) {
+  const std::int64_t dim = rotary.rotary_dim;
+  if (dim < 0 || dim > config.head_dim || dim % 2 != 0) {
+    throw FormatError(
+        file, 0,
+        fmt::format("{} dimensions of {} cannot be turned in pairs", dim, config.head_dim));
+  }
+  try {
+    rotary_frequencies(dim, rotary.base, rotary.scaling, config.max_positions);
+  } catch (const InvalidArgument& error) {
+    throw FormatError(file, 0, error.what());
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Family family) {
   switch (family) {
     case Family::kBert:
       return "bert";
+    case Family::kRoberta:
+      return "roberta";
+    case Family::kDistilBert:
+      return "distilbert";
     case Family::kGpt2:
       return "gpt2";
     case Family::kLlama:
+      return "llama";
+    case Family::kQwen3:
+      return "qwen3";
+    case Family::kOlmo2:
+      return "olmo2";
+    case Family::kSmolLm3:
+      return "smollm3";
+    case Family::kGemma2:
+      return "gemma2";
+    case Family::kGemma3:
       break;
   }
-  return "llama";
+  return "gemma3";
+}
+
+std::size_t num_layers_to_describe(const ModelConfig& config) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(config.num_layers, 0, kMaxLayers));
 }
 
 void check_config(const ModelConfig& config, const std::string& file) {
@@ -172,7 +210,13 @@ void check_config(const ModelConfig& config, const std::string& file) {
   check_size(file, "the number of layers", config.num_layers, kMaxLayers);
   check_size(file, "the vocabulary's size", config.vocab_size, kMaxSize * 16);
   check_size(file, "the number of positions", config.max_positions, kMaxSize * 64);
-  if (config.window) check_size(file, "the window", *config.window, kMaxSize * 64);
+  if (config.padding_id) check_size(file, "pad_token_id + 1", *config.padding_id + 1, kMaxSize);
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.window) check_size(file, "the window", *layer.window, kMaxSize * 64);
+  }
+  check_positive(file, "the scale of scores", config.attention_scale);
+  check_positive(file, "the softcap of scores", config.score_softcap);
+  check_positive(file, "the softcap of logits", config.logit_softcap);
   if (config.num_heads % config.num_kv_heads != 0) {
     throw FormatError(
         file, 0,
@@ -181,18 +225,7 @@ void check_config(const ModelConfig& config, const std::string& file) {
   if (!(config.norm_epsilon >= 0 && std::isfinite(config.norm_epsilon))) {
     throw FormatError(file, 0, fmt::format("the norms' epsilon is {}", config.norm_epsilon));
   }
-  if (!config.rotary) return;
-  const std::int64_t dim = config.rotary->rotary_dim;
-  if (dim < 0 || dim > config.head_dim || dim % 2 != 0) {
-    throw FormatError(
-        file, 0,
-        fmt::format("{} dimensions of {} cannot be turned in pairs", dim, config.head_dim));
-  }
-  try {
-    rotary_frequencies(dim, config.rotary->base, config.rotary->scaling, config.max_positions);
-  } catch (const InvalidArgument& error) {
-    throw FormatError(file, 0, error.what());
-  }
+  for (const RotaryPositions& rotary : config.rotaries) check_rotary(config, rotary, file);
 }
 
 }}}  // namespace heed::v0::models

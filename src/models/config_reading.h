@@ -83,7 +83,14 @@ std::span<const std::string_view> keys_of_generation();
 // Reads them as transformers 5 does: rope_parameters holds all settings; earlier files have
 // rope_theta and rope_scaling instead.
 // @param config must hold head_dim and max_positions
-RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config);
+// @param base where the file has none
+RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config, double base = 10000);
+
+// Reads those of Gemma 3's layers of one type, "full_attention" or "sliding_attention":
+// rope_parameters has an object for each; earlier files have rope_theta and rope_scaling for the
+// first type and rope_local_base_freq for the second.
+RotaryPositions read_rotary_of(ConfigFields& fields, const ModelConfig& config,
+                               const char* layer_type);
 
 // The folder of the transformer: a subfolder if modules.json names one, otherwise `folder`.
 std::filesystem::path transformer_folder(const std::filesystem::path& folder);
@@ -92,6 +99,9 @@ std::filesystem::path transformer_folder(const std::filesystem::path& folder);
 // @param hidden_size of the transformer
 // @throws FormatError naming a module or a member that requests something heed lacks.
 Pooling read_pooling(const std::filesystem::path& folder, std::int64_t hidden_size);
+
+// The number of layers, or a number in range if that is none: check_config() refuses it later.
+std::size_t num_layers_to_describe(const ModelConfig& config);
 
 // Throws FormatError, naming `file`, if a size is not positive or out of range, heads do not
 // divide, or a setting of the family is missing.

@@ -95,23 +95,56 @@ std::optional<io::JsonPart> parameters_of(ConfigFields& fields) {
   return earlier->is(io::JsonKind::kObject) && earlier->value().items.empty() ? found : earlier;
 }
 
+constexpr std::string_view kWholeHeads = "the models of this family turn whole heads";
+
+RotaryPositions rotary_with(double base, const ModelConfig& config) {
+  return {.base = base, .rotary_dim = config.head_dim, .pairing = RotaryPairing::kHalves};
+}
+
+void read_parameters(ConfigFields& fields, const io::JsonPart& found, const ModelConfig& config,
+                     RotaryPositions& rotary) {
+  ConfigFields parameters(found);
+  rotary.base = parameters.number_or("rope_theta", rotary.base);
+  parameters.expect("partial_rotary_factor", std::int64_t{1}, kWholeHeads);
+  rotary.scaling = scaling_of(fields, parameters, config.max_positions);
+  parameters.check_all_known();
+}
+
 }  // namespace
 
-RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config) {
-  constexpr std::string_view kWhy = "the models of this family turn whole heads";
-  RotaryPositions rotary{.rotary_dim = config.head_dim, .pairing = RotaryPairing::kHalves};
-  rotary.base = fields.number_or("rope_theta", rotary.base);
-  fields.expect("partial_rotary_factor", std::int64_t{1}, kWhy);
-  const std::optional<io::JsonPart> found = parameters_of(fields);
-  if (found) {
-    ConfigFields parameters(*found);
-    rotary.base = parameters.number_or("rope_theta", rotary.base);
-    parameters.expect("partial_rotary_factor", std::int64_t{1}, kWhy);
-    rotary.scaling = scaling_of(fields, parameters, config.max_positions);
-    parameters.check_all_known();
-  }
+RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config, double base) {
+  RotaryPositions rotary = rotary_with(fields.number_or("rope_theta", base), config);
+  fields.expect("partial_rotary_factor", std::int64_t{1}, kWholeHeads);
+  if (const auto found = parameters_of(fields)) read_parameters(fields, *found, config, rotary);
   // Other scalings ignore it.
   fields.find(kOriginal);
+  return rotary;
+}
+
+RotaryPositions read_rotary_of(ConfigFields& fields, const ModelConfig& config,
+                               const char* layer_type) {
+  const bool is_full = std::string_view(layer_type) == "full_attention";
+  RotaryPositions rotary = rotary_with(is_full ? fields.number_or("rope_theta", 1000000)
+                                               : fields.number_or("rope_local_base_freq", 10000),
+                                       config);
+  fields.expect("partial_rotary_factor", std::int64_t{1}, kWholeHeads);
+  fields.find(kOriginal);
+  const auto earlier = fields.find("rope_scaling");
+  const bool has_scaling =
+      earlier && !(earlier->is(io::JsonKind::kObject) && earlier->value().items.empty());
+  const auto found = fields.find("rope_parameters");
+  if (found) {
+    if (has_scaling) {
+      earlier->fail(" is beside rope_parameters, expected one of them");
+    }
+    ConfigFields types(*found);
+    const auto parameters = types.find(layer_type);
+    types.find(is_full ? "sliding_attention" : "full_attention");
+    types.check_all_known();
+    if (parameters) read_parameters(fields, *parameters, config, rotary);
+  } else if (has_scaling && is_full) {
+    read_parameters(fields, *earlier, config, rotary);
+  }
   return rotary;
 }
 

@@ -8,134 +8,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "heed/core/elementary.h"
 #include "heed/core/error.h"
-#include "heed/models/checkpoint.h"
 #include "heed/models/config.h"
 #include "io/gguf_keys.h"
 #include "models/config_reading.h"
+#include "models/gguf_rotary.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
 namespace {
-
-constexpr std::string_view kRopeBase = "rope.freq_base";
-constexpr std::string_view kRopeScaling = "rope.scaling.type";
-constexpr std::string_view kRopeFactor = "rope.scaling.factor";
-constexpr std::string_view kOldRopeFactor = "rope.scale_linear";
-constexpr std::string_view kRopeAttention = "rope.scaling.attn_factor";
-constexpr std::string_view kYarnMixture = "rope.scaling.yarn_ext_factor";
-constexpr std::string_view kYarnFast = "rope.scaling.yarn_beta_fast";
-constexpr std::string_view kYarnSlow = "rope.scaling.yarn_beta_slow";
-constexpr std::string_view kDivisors = "rope_freqs.weight";
-
-double gguf_base(io::GgufKeys& keys) {
-  const double base = keys.number(kRopeBase, 10000);
-  // With a smaller base, frequencies would grow from pair to pair.
-  if (!(base >= 1 && std::isfinite(base))) keys.fail(kRopeBase, "a number, at least 1");
-  return base;
-}
-
-// The divisor of frequencies. 0 in the file stands for 1.
-double gguf_factor(io::GgufKeys& keys) {
-  const std::string_view key = keys.has(kRopeFactor) ? kRopeFactor : kOldRopeFactor;
-  const double factor = keys.number(key, 0);
-  if (factor == 0) return 1;
-  if (!(factor >= 1 && std::isfinite(factor))) keys.fail(key, "a number, at least 1, or 0: none");
-  return factor;
-}
-
-// Refuses corrections of cosines and sines other than YaRN's own; files may state the neutral
-// values.
-void check_no_corrections(io::GgufKeys& keys) {
-  constexpr std::string_view kReason = "cosines and sines have YaRN's own factor";
-  keys.expect_number("rope.scaling.yarn_attn_factor", 1, kReason);
-  keys.expect_number("rope.scaling.yarn_log_multiplier", 0, kReason);
-  keys.expect_number("rope.scaling.alpha", 0, "heed has no such scaling");
-}
-
-RotaryScaling gguf_yarn(io::GgufKeys& keys, double factor, std::int64_t positions) {
-  YarnScaling scaling{.factor = factor};
-  scaling.original_max_len = keys.has("rope.scaling.original_context_length")
-                                 ? keys.size("rope.scaling.original_context_length")
-                                 : positions;
-  scaling.beta_fast = keys.number(kYarnFast, scaling.beta_fast);
-  scaling.beta_slow = keys.number(kYarnSlow, scaling.beta_slow);
-  if (!(scaling.beta_slow > 0 && std::isfinite(scaling.beta_slow))) {
-    keys.fail(kYarnSlow, "a positive number");
-  }
-  if (!(scaling.beta_fast > scaling.beta_slow && std::isfinite(scaling.beta_fast))) {
-    keys.fail(kYarnFast, fmt::format("more than yarn_beta_slow, {}", scaling.beta_slow));
-  }
-  const double attention = keys.number(kRopeAttention, 1);
-  if (!(attention > 0 && std::isfinite(attention))) keys.fail(kRopeAttention, "a positive number");
-  scaling.attention_factor = attention * (1 + 0.1 * elementary::log(factor));
-  return scaling;
-}
-
-RotaryScaling gguf_scaling(io::GgufKeys& keys, std::int64_t positions) {
-  const std::string type = keys.string(kRopeScaling, "linear");
-  const double factor = gguf_factor(keys);
-  const bool is_yarn = type == "yarn";
-  if (!is_yarn && type != "linear" && type != "none")
-    keys.fail(kRopeScaling, "none, linear or yarn");
-  check_no_corrections(keys);
-  // A negative number selects the default of the scaling type.
-  if (keys.number(kYarnMixture, -1) >= 0) {
-    keys.expect_number(kYarnMixture, is_yarn ? 1 : 0, "scalings are not mixed otherwise");
-  }
-  if (is_yarn) return gguf_yarn(keys, factor, positions);
-  keys.expect_number(kRopeAttention, 1, "cosines and sines have a factor with YaRN only");
-  // Other scalings ignore these.
-  keys.ignore("rope.scaling.original_context_length");
-  keys.ignore(kYarnFast);
-  keys.ignore(kYarnSlow);
-  if (type == "none" || factor == 1) return {};
-  return LinearScaling{factor};
-}
-
-// Reads the keys that begin with "rope.", as llama.cpp does: every dimension of a head is rotated,
-// and a factor without a type divides the frequencies.
-// @param keys of the architecture
-// @param config its sizes
-RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config) {
-  RotaryPositions rotary{.base = gguf_base(keys), .rotary_dim = config.head_dim};
-  keys.expect_number("rope.dimension_count", static_cast<double>(config.head_dim),
-                     "the architecture turns whole heads");
-  rotary.scaling = gguf_scaling(keys, config.max_positions);
-  if (std::holds_alternative<YarnScaling>(rotary.scaling) && rotary.base == 1) {
-    keys.fail(kRopeBase, "more than 1 with YaRN");
-  }
-  return rotary;
-}
-
-// Llama 3's scaling, precomputed by the file's author: the frequency of each pair is divided by an
-// element of the tensor rope_freqs.weight. Source: ggml, ggml_rope_ext (freq_factors).
-void read_divisors(const GgufFile& file, ModelConfig& config) {
-  if (!file.tensors().contains(kDivisors)) return;
-  const auto fail = [&](const std::string& problem) {
-    throw FormatError(file.name(), 0, fmt::format("tensor {} {}", kDivisors, problem));
-  };
-  if (!config.rotary || config.architecture != "llama") {
-    fail(fmt::format("scales rotary frequencies, which the architecture {} lacks",
-                     config.architecture));
-  }
-  const StoredTensor stored = Checkpoint::of(file).tensor(kDivisors);
-  const Shape expected{config.rotary->rotary_dim / 2};
-  if (stored.shape != expected) {
-    fail(fmt::format("has shape {}, expected {}", to_string(stored.shape), to_string(expected)));
-  }
-  const Tensor<float> divisors = to_float(stored);
-  for (const float divisor : divisors.elements()) {
-    if (!(divisor > 0) || !std::isfinite(divisor)) {
-      fail(fmt::format("holds {}, expected positive numbers", divisor));
-    }
-    config.rotary->divisors.push_back(divisor);
-  }
-}
 
 using io::GgufKeys;
 
@@ -189,7 +72,7 @@ std::int64_t head_dim_of(GgufKeys& keys, const ModelConfig& config) {
   const std::int64_t dim = is_said ? keys.size("attention.key_length") : divided;
   keys.expect_number("attention.value_length", static_cast<double>(dim),
                      "values are as long as keys");
-  if (config.family == Family::kLlama) return dim;
+  if (!config.has_layer_norms()) return dim;
   keys.expect_number("attention.key_length", static_cast<double>(divided),
                      "the architecture's heads divide the embedding");
   keys.expect_number("attention.head_count_kv", static_cast<double>(config.num_heads),
@@ -224,12 +107,59 @@ double epsilon_of(GgufKeys& keys, const char* key) {
 
 // Files of the architecture "llama" store the rows of query and key in the order for rotating
 // adjacent dimensions; others in the order of transformers.
-ModelConfig llama_config(GgufKeys& keys, RotaryPairing pairing) {
-  ModelConfig config = sizes_of(keys, Family::kLlama);
+ModelConfig llama_config(GgufKeys& keys, Family family, RotaryPairing pairing) {
+  ModelConfig config = sizes_of(keys, family);
   config.norm_epsilon = epsilon_of(keys, "attention.layer_norm_rms_epsilon");
   config.activation = Activation::kSilu;
-  config.rotary = read_gguf_rotary(keys, config);
-  config.rotary->pairing = pairing;
+  config.rotaries = {read_gguf_rotary(keys, config)};
+  config.rotaries.front().pairing = pairing;
+  config.layers =
+      std::vector<LayerConfig>(num_layers_to_describe(config), LayerConfig{.rotary = 0});
+  return config;
+}
+
+// llama.cpp leaves out the rotary embedding of every fourth layer.
+ModelConfig smollm3_config(GgufKeys& keys) {
+  ModelConfig config = llama_config(keys, Family::kSmolLm3, RotaryPairing::kNeighbours);
+  for (std::size_t i = 3; i < config.layers.size(); i += 4) config.layers[i].rotary = std::nullopt;
+  return config;
+}
+
+// 0 in the file stands for none.
+std::optional<double> softcap_of(GgufKeys& keys, const char* key, double otherwise) {
+  const double cap = keys.number(key, otherwise);
+  if (!(cap >= 0 && std::isfinite(cap))) keys.fail(key, "a number, at least 0");
+  return cap == 0 ? std::nullopt : std::optional(cap);
+}
+
+// Gemma 2 has a window in every second layer, Gemma 3 in all but every sixth. The largest models
+// of both divide the hidden size, not the size of heads, for the scale: llama.cpp knows them by
+// their number of layers.
+ModelConfig gemma_config(GgufKeys& keys, Family family) {
+  const bool is_second = family == Family::kGemma2;
+  ModelConfig config = llama_config(keys, family, RotaryPairing::kHalves);
+  config.activation = Activation::kGeluTanh;
+  config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
+  const bool is_largest = config.num_layers == (is_second ? 46 : 62);
+  const double dim =
+      static_cast<double>(is_largest ? config.hidden_size / config.num_heads : config.head_dim);
+  config.attention_scale = 1 / std::sqrt(dim);
+  if (is_second) {
+    config.score_softcap = softcap_of(keys, "attn_logit_softcapping", 50);
+    config.logit_softcap = softcap_of(keys, "final_logit_softcapping", 30);
+  } else {
+    config.logit_softcap = softcap_of(keys, "final_logit_softcapping", 0);
+    config.rotaries.push_back(read_gguf_window_rotary(keys, config));
+  }
+  constexpr const char* kWindow = "attention.sliding_window";
+  if (!is_second && !keys.has(kWindow)) return config;
+  const std::int64_t window = keys.has(kWindow) ? keys.size(kWindow) : 4096;
+  const std::size_t period = is_second ? 2 : 6;
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    if ((i + 1) % period == 0) continue;
+    config.layers[i].window = window;
+    if (!is_second) config.layers[i].rotary = 1;
+  }
   return config;
 }
 
@@ -242,11 +172,20 @@ ModelConfig layer_norm_config(GgufKeys& keys, Family family, Activation activati
 
 ModelConfig config_of(GgufKeys& keys) {
   const std::string& architecture = keys.file().string("general.architecture");
-  if (architecture == "llama") return llama_config(keys, RotaryPairing::kNeighbours);
-  if (architecture == "qwen2") return llama_config(keys, RotaryPairing::kHalves);
+  constexpr RotaryPairing kHalves = RotaryPairing::kHalves;
+  if (architecture == "llama") {
+    return llama_config(keys, Family::kLlama, RotaryPairing::kNeighbours);
+  }
+  if (architecture == "qwen2") return llama_config(keys, Family::kLlama, kHalves);
+  if (architecture == "qwen3") return llama_config(keys, Family::kQwen3, kHalves);
+  if (architecture == "olmo2") return llama_config(keys, Family::kOlmo2, kHalves);
+  if (architecture == "smollm3") return smollm3_config(keys);
+  if (architecture == "gemma2") return gemma_config(keys, Family::kGemma2);
+  if (architecture == "gemma3") return gemma_config(keys, Family::kGemma3);
   if (architecture == "gpt2") return layer_norm_config(keys, Family::kGpt2, Activation::kGeluTanh);
   if (architecture == "bert") return layer_norm_config(keys, Family::kBert, Activation::kGelu);
-  GgufKeys(keys.file(), "general.").fail("architecture", "llama, qwen2, gpt2 or bert");
+  GgufKeys(keys.file(), "general.")
+      .fail("architecture", "llama, qwen2, qwen3, olmo2, smollm3, gemma2, gemma3, gpt2 or bert");
 }
 
 // The pooling of a text's vectors to one, from llama.cpp's numbers.
@@ -292,11 +231,11 @@ std::vector<std::int64_t> end_ids_of(const GgufFile& file) {
   return ids;
 }
 
-// GPT-2, BERT and Qwen2 have biases; files of the architecture "llama" may have them.
+// GPT-2, BERT and Qwen2 have biases; files of the architecture "llama" may have them. In files of
+// other architectures they are tensors without use, which WeightReader refuses.
 Biases biases_of(const GgufFile& file, const ModelConfig& config) {
-  if (config.family != Family::kLlama) {
-    return {.inputs = true, .output = true, .feed_forward = true};
-  }
+  if (config.has_layer_norms()) return {.inputs = true, .output = true, .feed_forward = true};
+  if (config.family != Family::kLlama) return {};
   return {.inputs = config.architecture == "qwen2" || file.tensors().contains("blk.0.attn_q.bias"),
           .output = file.tensors().contains("blk.0.attn_output.bias"),
           .feed_forward = file.tensors().contains("blk.0.ffn_down.bias")};
@@ -314,10 +253,13 @@ ModelConfig read_config(const GgufFile& file) {
   keys.expect_flag("use_parallel_residual", false, "the parts of a layer follow each other");
   for (const auto& [name, value, reason] : kGgufIdleKeys) keys.expect_number(name, value, reason);
   for (const auto& [name, reason] : kGgufIgnoredKeys) keys.ignore(name);
+  if (config.layers.empty()) {
+    config.layers = std::vector<LayerConfig>(num_layers_to_describe(config));
+  }
   read_table_sizes(keys, config);
   keys.refuse_others();
   config.biases = biases_of(file, config);
-  read_divisors(file, config);
+  read_gguf_divisors(file, config);
   config.end_ids = end_ids_of(file);
   check_config(config, file.name());
   return config;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -33,11 +32,19 @@ void for_rows(std::int64_t rows, std::int64_t width, Body body) {
   });
 }
 
-Mask mask_of(const ModelConfig& config) {
-  if (!config.is_causal()) return {};
-  if (!config.window) return causal();
-  return causal() & sliding_window(*config.window - 1, 0);
+AttentionOptions options_of(const ModelConfig& config, const LayerConfig& layer) {
+  AttentionOptions options;
+  if (config.attention_scale) options.scale = static_cast<float>(*config.attention_scale);
+  options.softcap = static_cast<float>(config.score_softcap.value_or(0));
+  if (!config.is_causal()) return options;
+  options.mask = layer.window ? causal() & sliding_window(*layer.window - 1, 0) : causal();
+  return options;
 }
+
+// The cosines and sines of every token, [1, tokens, rotary_dim / 2].
+struct RotaryAngles {
+  Tensor<float> cos, sin;
+};
 
 // A forward pass and its memory, which all layers share.
 class Pass {
@@ -53,8 +60,10 @@ class Pass {
         key_(buffer(config_.num_kv_heads * config_.head_dim)),
         value_(buffer(config_.num_kv_heads * config_.head_dim)),
         gate_(buffer(config_.intermediate_size)),
-        up_(buffer(is_gated() ? config_.intermediate_size : 0)) {
-    attention_options_.mask = mask_of(config_);
+        up_(buffer(has_gates() ? config_.intermediate_size : 0)) {
+    for (const LayerConfig& layer : config_.layers) {
+      attention_options_.push_back(options_of(config_, layer));
+    }
   }
 
   Tensor<float> run() {
@@ -63,26 +72,17 @@ class Pass {
     show_hidden_states(0);
     for (std::int64_t i = 0; i < config_.num_layers; ++i) {
       const TransformerLayer& layer = parts_.layers[static_cast<std::size_t>(i)];
-      if (config_.family == Family::kBert) {
-        add_attention(layer, i, x_);
-        apply_norm(layer.attention_norm, config_, x_, x_);
-        add_mlp(layer, x_);
-        apply_norm(layer.mlp_norm, config_, x_, x_);
-      } else {
-        apply_norm(layer.attention_norm, config_, x_, normed_);
-        add_attention(layer, i, normed_);
-        apply_norm(layer.mlp_norm, config_, x_, normed_);
-        add_mlp(layer, normed_);
-      }
+      add_part(layer.attention_norms, [&](FloatView input) { attend_to(layer, i, input); });
+      add_part(layer.mlp_norms, [&](FloatView input) { feed_forward(layer, input); });
       const bool is_last = i + 1 == config_.num_layers;
-      if (is_last && config_.is_causal()) apply_norm(parts_.final_norm, config_, x_, x_);
+      if (is_last) apply_norm(parts_.final_norm, config_, x_, x_);
       show_hidden_states(i + 1);
     }
     return std::move(x_);
   }
 
  private:
-  bool is_gated() const { return config_.family == Family::kLlama; }
+  bool has_gates() const { return !parts_.layers.empty() && parts_.layers.front().is_gated(); }
   Tensor<float> buffer(std::int64_t width) const {
     return Tensor<float>::uninitialized({inputs_.size(), width});
   }
@@ -98,38 +98,54 @@ class Pass {
       const std::int64_t length = inputs_.boundaries[text + 1] - inputs_.boundaries[text];
       longest = std::max(longest, before + length);
       for (std::int64_t i = 0; i < length; ++i) positions_.push_back(before + i);
+      if (config_.padding_id) count_from_padding(*config_.padding_id, inputs_.boundaries[text]);
     }
-    if (!config_.rotary) return;
-    const RotaryPositions& rotary = *config_.rotary;
-    RotaryFrequencies frequencies = rotary_frequencies(
-        rotary.rotary_dim, rotary.base, rotary.scaling, std::max<std::int64_t>(longest, 1));
+    for (const RotaryPositions& rotary : config_.rotaries) {
+      angles_.push_back(angles_of(rotary, std::max<std::int64_t>(longest, 1)));
+    }
+  }
+
+  // Replaces the positions from token `first` on by RoBERTa's.
+  void count_from_padding(std::int64_t padding, std::int64_t first) {
+    std::int64_t position = padding;
+    for (auto i = static_cast<std::size_t>(first); i < positions_.size(); ++i) {
+      positions_[i] = inputs_.ids[i] == padding ? padding : ++position;
+    }
+  }
+
+  RotaryAngles angles_of(const RotaryPositions& rotary, std::int64_t longest) const {
+    RotaryFrequencies frequencies =
+        rotary_frequencies(rotary.rotary_dim, rotary.base, rotary.scaling, longest);
     for (std::size_t i = 0; i < rotary.divisors.size(); ++i) {
       frequencies.inv_freq.data()[i] /= rotary.divisors[i];
     }
     const std::int64_t pairs = rotary.rotary_dim / 2;
-    cos_ = Tensor<float>::uninitialized({1, inputs_.size(), pairs});
-    sin_ = Tensor<float>::uninitialized({1, inputs_.size(), pairs});
+    RotaryAngles angles{.cos = Tensor<float>::uninitialized({1, inputs_.size(), pairs}),
+                        .sin = Tensor<float>::uninitialized({1, inputs_.size(), pairs})};
     for_rows(inputs_.size(), pairs * 16, [&](std::int64_t token) {
       for (std::int64_t i = 0; i < pairs; ++i) {
         const double angle = static_cast<double>(positions_[static_cast<std::size_t>(token)]) *
                              frequencies.inv_freq.data()[i];
-        cos_.data()[token * pairs + i] =
+        angles.cos.data()[token * pairs + i] =
             static_cast<float>(elementary::cos(angle) * frequencies.attention_factor);
-        sin_.data()[token * pairs + i] =
+        angles.sin.data()[token * pairs + i] =
             static_cast<float>(elementary::sin(angle) * frequencies.attention_factor);
       }
     });
+    return angles;
   }
 
-  // x = tokens[id] + positions[position] + token_types[type], normalised for BERT.
+  // x = norm(embedding_scale · tokens[id] + positions[position] + token_types[type]).
   void embed() {
     const std::int64_t width = config_.hidden_size;
     const RowFunctions& functions = row_functions();
+    const auto scale = static_cast<float>(config_.embedding_scale);
     for_rows(inputs_.size(), width, [&](std::int64_t token) {
       const auto index = static_cast<std::size_t>(token);
       const std::span<float> row(x_.data() + token * width, static_cast<std::size_t>(width));
       const std::span<float> other(normed_.data() + token * width, row.size());
       parts_.tokens.row(inputs_.ids[index], row);
+      for (float& element : row) element *= scale;
       if (parts_.positions.rows() > 0) {
         parts_.positions.row(positions_[index], other);
         functions.add(other.data(), width, row.data());
@@ -139,30 +155,45 @@ class Pass {
         functions.add(other.data(), width, row.data());
       }
     });
-    if (config_.family == Family::kBert) apply_norm(parts_.embedding_norm, config_, x_, x_);
+    apply_norm(parts_.embedding_norm, config_, x_, x_);
   }
 
-  // x += attention(input).
-  void add_attention(const TransformerLayer& layer, std::int64_t index, FloatView input) {
+  // x = after_sum(x + after(part(before(x)))); `part` writes its output to normed_.
+  template <class Part>
+  void add_part(const PartNorms& norms, Part part) {
+    if (norms.before.weight.empty()) {
+      part(FloatView(x_));
+    } else {
+      apply_norm(norms.before, config_, x_, normed_);
+      part(FloatView(normed_));
+    }
+    apply_norm(norms.after, config_, normed_, normed_);
+    add_normed();
+    apply_norm(norms.after_sum, config_, x_, x_);
+  }
+
+  void attend_to(const TransformerLayer& layer, std::int64_t index, FloatView input) {
     layer.query.apply(input, query_);
     layer.key.apply(input, key_);
     layer.value.apply(input, value_);
-    if (config_.rotary) {
-      query_ = rotated(query_, config_.num_heads);
-      key_ = rotated(key_, config_.num_kv_heads);
+    apply_norm(layer.query_norm, config_, query_, query_);
+    apply_norm(layer.key_norm, config_, key_, key_);
+    if (const auto rotary = config_.layers[static_cast<std::size_t>(index)].rotary) {
+      query_ = rotated(query_, config_.num_heads, *rotary);
+      key_ = rotated(key_, config_.num_kv_heads, *rotary);
     }
     if (options_.observer) show_attention(index);
     Tensor<float> out =
         attended(index).reshaped({inputs_.size(), config_.num_heads * config_.head_dim});
     switch_off(index, out);
     layer.out.apply(out, normed_);
-    add_normed();
   }
 
-  Tensor<float> rotated(const Tensor<float>& x, std::int64_t num_heads) const {
+  Tensor<float> rotated(const Tensor<float>& x, std::int64_t num_heads, std::size_t index) const {
+    const RotaryPositions& rotary = config_.rotaries[index];
     return rotary_embedding(x.view().reshape({1, inputs_.size(), num_heads * config_.head_dim}),
-                            cos_, sin_, config_.rotary->pairing,
-                            {.rotary_dim = config_.rotary->rotary_dim, .num_heads = num_heads})
+                            angles_[index].cos, angles_[index].sin, rotary.pairing,
+                            {.rotary_dim = rotary.rotary_dim, .num_heads = num_heads})
         .reshaped({inputs_.size(), num_heads * config_.head_dim});
   }
 
@@ -172,17 +203,17 @@ class Pass {
 
   // Returns [tokens, num_heads, head_dim].
   Tensor<float> attended(std::int64_t layer) const {
+    const AttentionOptions& options = attention_options_[static_cast<std::size_t>(layer)];
     const FloatView query = heads_of(query_, config_.num_heads);
     const FloatView key = heads_of(key_, config_.num_kv_heads);
     const FloatView value = heads_of(value_, config_.num_kv_heads);
     if (inputs_.past == nullptr) {
-      return attention_packed(query, key, value, {inputs_.boundaries, inputs_.boundaries},
-                              attention_options_);
+      return attention_packed(query, key, value, {inputs_.boundaries, inputs_.boundaries}, options);
     }
     KvSequence& sequence = inputs_.past->layer(layer).front();
     sequence.append(key.permute({1, 0, 2}), value.permute({1, 0, 2}));
     const KvSequence* const sequences[] = {&sequence};
-    return attend(query, KvBatch{sequences, inputs_.boundaries}, attention_options_);
+    return attend(query, KvBatch{sequences, inputs_.boundaries}, options);
   }
 
   void show_attention(std::int64_t layer) const {
@@ -198,7 +229,7 @@ class Pass {
                          .query = shown(query_, config_.num_heads, text),
                          .key = shown(key_, config_.num_kv_heads, text),
                          .value = shown(value_, config_.num_kv_heads, text),
-                         .options = attention_options_});
+                         .options = attention_options_[static_cast<std::size_t>(layer)]});
     }
   }
 
@@ -213,10 +244,10 @@ class Pass {
     }
   }
 
-  // x += down(activation(gate(input)) · up(input)), or down(activation(up(input))).
-  void add_mlp(const TransformerLayer& layer, FloatView input) {
+  // normed = down(activation(gate(input)) · up(input)), or down(activation(up(input))).
+  void feed_forward(const TransformerLayer& layer, FloatView input) {
     const std::int64_t width = config_.intermediate_size;
-    if (is_gated()) {
+    if (layer.is_gated()) {
       layer.gate.apply(input, gate_);
       layer.up.apply(input, up_);
     } else {
@@ -226,10 +257,9 @@ class Pass {
     for_rows(inputs_.size(), width, [&](std::int64_t token) {
       float* const row = gate_.data() + token * width;
       activate(functions, row, width);
-      if (is_gated()) functions.multiply(up_.data() + token * width, width, row);
+      if (layer.is_gated()) functions.multiply(up_.data() + token * width, width, row);
     });
     layer.down.apply(gate_, normed_);
-    add_normed();
   }
 
   void activate(const RowFunctions& functions, float* row, std::int64_t width) const {
@@ -256,66 +286,27 @@ class Pass {
   const ModelConfig& config_;
   const PassInputs& inputs_;
   const ForwardOptions& options_;
-  AttentionOptions attention_options_;
-  std::vector<std::int64_t> positions_;  // of each token in its text
-  Tensor<float> cos_, sin_;              // [1, tokens, rotary_dim / 2]
-  Tensor<float> x_;                      // hidden states, [tokens, hidden_size]
-  Tensor<float> normed_;                 // the input of a part, and then its output
+  std::vector<AttentionOptions> attention_options_;  // of each layer
+  std::vector<std::int64_t> positions_;              // of each token in its text
+  std::vector<RotaryAngles> angles_;                 // of each of config.rotaries
+  Tensor<float> x_;                                  // hidden states, [tokens, hidden_size]
+  Tensor<float> normed_;                             // the input of a part, and then its output
   Tensor<float> query_, key_, value_;
   Tensor<float> gate_, up_;  // inside the feed-forward layer
 };
 
-void check_ids(const char* function, const char* name, std::span<const std::int64_t> ids,
-               std::int64_t size) {
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] >= 0 && ids[i] < size) continue;
-    throw InvalidArgument(
-        fmt::format("{}: {}[{}] is {}, expected one of [0, {})", function, name, i, ids[i], size));
-  }
-}
-
-void check_boundaries(const char* function, const ModelConfig& config, const PassInputs& inputs) {
-  const auto& boundaries = inputs.boundaries;
-  const bool is_rising = std::is_sorted(boundaries.begin(), boundaries.end());
-  if (boundaries.empty() || boundaries.front() != 0 || boundaries.back() != inputs.size() ||
-      !is_rising) {
-    throw InvalidArgument(fmt::format(
-        "{}: boundaries are [{}], expected numbers that rise from 0 to the number of ids, {}",
-        function, fmt::join(boundaries, ", "), inputs.size()));
-  }
-  const std::int64_t before = inputs.past == nullptr ? 0 : inputs.past->length();
-  for (std::size_t text = 0; text + 1 < boundaries.size(); ++text) {
-    const std::int64_t length = boundaries[text + 1] - boundaries[text];
-    if (length <= config.max_positions - before) continue;
-    throw InvalidArgument(fmt::format(
-        "{}: text {} has {} tokens{}, the model's positions are {}", function, text, length,
-        before == 0 ? "" : fmt::format(" after {}", before), config.max_positions));
-  }
-}
-
 }  // namespace
 
 void apply_norm(const Norm& norm, const ModelConfig& config, FloatView x, TensorView<float> out) {
-  const std::int64_t width = config.hidden_size;
+  if (norm.weight.empty()) return;
+  const std::int64_t width = norm.weight.num_elements();
   const NormRow row{norm.weight.data(), norm.bias.empty() ? nullptr : norm.bias.data(), width,
                     config.norm_epsilon};
   const RowFunctions& functions = row_functions();
-  const auto apply = config.family == Family::kLlama ? functions.rms_norm : functions.layer_norm;
-  for_rows(x.extent(0), width, [&](std::int64_t token) {
+  const auto apply = config.has_layer_norms() ? functions.layer_norm : functions.rms_norm;
+  for_rows(x.num_elements() / width, width, [&](std::int64_t token) {
     apply(row, x.data() + token * width, out.data() + token * width);
   });
-}
-
-void check_inputs(const char* function, const ModelConfig& config, const PassInputs& inputs) {
-  check_ids(function, "ids", inputs.ids, config.vocab_size);
-  check_boundaries(function, config, inputs);
-  if (inputs.type_ids.empty()) return;
-  if (inputs.type_ids.size() != inputs.ids.size()) {
-    throw InvalidArgument(fmt::format("{}: there are {} type_ids, expected one for each of {} ids",
-                                      function, inputs.type_ids.size(), inputs.ids.size()));
-  }
-  check_ids(function, "type_ids", inputs.type_ids,
-            std::max<std::int64_t>(config.num_token_types, 1));
 }
 
 Tensor<float> run_graph(const Model::Parts& parts, const PassInputs& inputs,

@@ -36,12 +36,21 @@ struct Norm {
   Tensor<float> bias;  // empty if there is none
 };
 
+// Norms around a part of a layer, x = after_sum(x + after(part(before(x)))). Those whose weight is
+// empty are left out.
+struct PartNorms {
+  Norm before, after, after_sum;
+};
+
 struct TransformerLayer {
-  Norm attention_norm;  // before attention, for BERT after it
+  PartNorms attention_norms;
   Projection query, key, value, out;
-  Norm mlp_norm;    // before the feed-forward layer, for BERT after it
+  Norm query_norm, key_norm;  // of each head, or of all heads; empty if there is none
+  PartNorms mlp_norms;
   Projection gate;  // in gated layers only
   Projection up, down;
+
+  bool is_gated() const { return gate.weight.rows() > 0; }
 };
 
 struct Model::Parts {
@@ -55,9 +64,9 @@ struct Model::Parts {
   WeightMatrix tokens;       // [vocab_size, hidden_size]
   WeightMatrix positions;    // [max_positions, hidden_size], or empty
   WeightMatrix token_types;  // [num_token_types, hidden_size], or empty
-  Norm embedding_norm;       // BERT only
+  Norm embedding_norm;       // BERT only; otherwise empty
   std::vector<TransformerLayer> layers;
-  Norm final_norm;  // decoders only
+  Norm final_norm;  // decoders only; otherwise empty
   Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty
 
   mutable std::mutex hash_mutex;
@@ -84,7 +93,8 @@ void check_inputs(const char* function, const ModelConfig& config, const PassInp
 Tensor<float> run_graph(const Model::Parts& parts, const PassInputs& inputs,
                         const ForwardOptions& options);
 
-// Applies a norm to every row; out may be x.
+// Applies a norm to every run of as many elements as it has weights; out may be x. Does nothing if
+// the norm is empty.
 void apply_norm(const Norm& norm, const ModelConfig& config, FloatView x, TensorView<float> out);
 
 // Σ −ln p(ids[t] | ids before it), in nats, over the tokens first ≤ t < ids.size(), with first ≥ 1.

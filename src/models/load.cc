@@ -80,24 +80,33 @@ void read_attention(WeightReader& reader, const WeightNames& names, std::int64_t
   }
   layer.out = reader.projection(reader.of_layer(index, names.out), config.hidden_size, width,
                                 config.biases.output);
+  const auto norm = [&](std::string_view name, std::int64_t size) {
+    if (name.empty()) return Norm{};
+    return reader.norm(reader.of_layer(index, name), names.norms_all_heads ? size : config.head_dim,
+                       false);
+  };
+  layer.query_norm = norm(names.query_norm, width);
+  layer.key_norm = norm(names.key_norm, kv_width);
 }
-
-// RMS norms have no biases.
-bool norms_have_biases(const ModelConfig& config) { return config.family != Family::kLlama; }
 
 TransformerLayer read_layer(WeightReader& reader, const WeightNames& names, std::int64_t index,
                             const ModelConfig& config) {
   TransformerLayer layer;
   const std::int64_t hidden = config.hidden_size;
   const auto norm = [&](std::string_view name) {
-    return reader.norm(reader.of_layer(index, name), hidden, norms_have_biases(config));
+    if (name.empty()) return Norm{};
+    return reader.norm(reader.of_layer(index, name), hidden, config.has_layer_norms());
+  };
+  const auto norms_around = [&](const PartNormNames& part) {
+    return PartNorms{
+        .before = norm(part.before), .after = norm(part.after), .after_sum = norm(part.after_sum)};
   };
   const auto projection = [&](std::string_view name, std::int64_t rows, std::int64_t columns) {
     return reader.projection(reader.of_layer(index, name), rows, columns,
                              config.biases.feed_forward);
   };
-  layer.attention_norm = norm(names.attention_norm);
-  layer.mlp_norm = norm(names.mlp_norm);
+  layer.attention_norms = norms_around(names.attention_norms);
+  layer.mlp_norms = norms_around(names.mlp_norms);
   read_attention(reader, names, index, config, layer);
   if (!names.gate.empty()) layer.gate = projection(names.gate, config.intermediate_size, hidden);
   layer.up = projection(names.up, config.intermediate_size, hidden);
@@ -122,10 +131,11 @@ void read_head(WeightReader& reader, const WeightNames& names, Model::Parts& par
 void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& parts) {
   const ModelConfig& config = parts.config;
   const std::int64_t hidden = config.hidden_size;
-  const bool has_biases = norms_have_biases(config);
+  const bool has_biases = config.has_layer_norms();
   parts.tokens = reader.matrix(reader.of_model(names.tokens), config.vocab_size, hidden);
   if (!names.positions.empty()) {
-    parts.positions = reader.matrix(reader.of_model(names.positions), config.max_positions, hidden);
+    parts.positions =
+        reader.matrix(reader.of_model(names.positions), config.num_position_rows(), hidden);
   }
   if (config.num_token_types > 0) {
     parts.token_types =

@@ -14,6 +14,7 @@
 #include "heed/core/cancellation.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
+#include "heed/core/parallel.h"
 #include "heed/core/tensor.h"
 #include "models/graph.h"
 #include "nn/ops/vector_loops.h"
@@ -78,8 +79,11 @@ std::int64_t num_vector_elements(const Model::Parts& parts) {
   add_norm(parts.embedding_norm);
   add_norm(parts.final_norm);
   for (const TransformerLayer& layer : parts.layers) {
-    add_norm(layer.attention_norm);
-    add_norm(layer.mlp_norm);
+    for (const PartNorms* norms : {&layer.attention_norms, &layer.mlp_norms}) {
+      for (const Norm* norm : {&norms->before, &norms->after, &norms->after_sum}) add_norm(*norm);
+    }
+    add_norm(layer.query_norm);
+    add_norm(layer.key_norm);
     for (const Projection* part : {&layer.query, &layer.key, &layer.value, &layer.out, &layer.gate,
                                    &layer.up, &layer.down}) {
       add(part->bias);
@@ -206,6 +210,22 @@ Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
   }
 }
 
+namespace {
+
+// logit = limit · tanh(logit / limit), in place.
+void cap(Tensor<float>& logits, double limit) {
+  constexpr std::int64_t kAtOnce = 4096;
+  const std::span<float> all = logits.elements();
+  parallel_for(0, std::ssize(all), kAtOnce, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      float& logit = all[static_cast<std::size_t>(i)];
+      logit = static_cast<float>(limit * elementary::tanh(static_cast<double>(logit) / limit));
+    }
+  });
+}
+
+}  // namespace
+
 bool Model::has_head() const noexcept { return parts_->head.weight.rows() > 0; }
 
 Tensor<float> Model::logits(FloatView hidden) const {
@@ -217,6 +237,7 @@ Tensor<float> Model::logits(FloatView hidden) const {
   }
   auto logits = Tensor<float>::uninitialized({hidden.extent(0), config().vocab_size});
   parts_->head.apply(hidden, logits);
+  if (config().logit_softcap) cap(logits, *config().logit_softcap);
   check_finite("Model::logits", *parts_, logits);
   return logits;
 }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "models/weight_reader.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -38,17 +41,54 @@ constexpr WeightNames kBertInFolder{.prefix = "bert.",
                                     .final_norm = "",
                                     .head = "",
                                     .layer = "encoder.layer.",
-                                    .attention_norm = "attention.output.LayerNorm",
+                                    .attention_norms = {.after_sum = "attention.output.LayerNorm"},
                                     .query = "attention.self.query",
                                     .key = "attention.self.key",
                                     .value = "attention.self.value",
                                     .fused = "",
                                     .out = "attention.output.dense",
-                                    .mlp_norm = "output.LayerNorm",
+                                    .mlp_norms = {.after_sum = "output.LayerNorm"},
                                     .gate = "",
                                     .up = "intermediate.dense",
                                     .down = "output.dense",
                                     .harmless = kBertHarmless};
+
+constexpr HarmlessTensor kRobertaHarmless[] = {
+    {"embeddings.position_ids", "the numbers 0, 1, 2, …"},
+    {"pooler.*", "made of the first hidden state for classifiers; texts are pooled otherwise"},
+    {"lm_head.*", kOtherTask},
+    {"classifier.*", kOtherTask},
+    {"qa_outputs.*", kOtherTask}};
+
+constexpr HarmlessTensor kDistilBertHarmless[] = {{"embeddings.position_ids", "0, 1, 2, …"},
+                                                  {"vocab_*", kOtherTask},
+                                                  {"pre_classifier.*", kOtherTask},
+                                                  {"classifier.*", kOtherTask},
+                                                  {"qa_outputs.*", kOtherTask}};
+
+constexpr WeightNames roberta_in_folder() {
+  WeightNames names = kBertInFolder;
+  names.prefix = "roberta.";
+  names.harmless = kRobertaHarmless;
+  return names;
+}
+
+constexpr WeightNames distilbert_in_folder() {
+  WeightNames names = kBertInFolder;
+  names.prefix = "distilbert.";
+  names.token_types = "";
+  names.layer = "transformer.layer.";
+  names.attention_norms = {.after_sum = "sa_layer_norm"};
+  names.query = "attention.q_lin";
+  names.key = "attention.k_lin";
+  names.value = "attention.v_lin";
+  names.out = "attention.out_lin";
+  names.mlp_norms = {.after_sum = "output_layer_norm"};
+  names.up = "ffn.lin1";
+  names.down = "ffn.lin2";
+  names.harmless = kDistilBertHarmless;
+  return names;
+}
 
 constexpr WeightNames kGpt2InFolder{.prefix = "transformer.",
                                     .tokens = "wte",
@@ -58,13 +98,13 @@ constexpr WeightNames kGpt2InFolder{.prefix = "transformer.",
                                     .final_norm = "ln_f",
                                     .head = "lm_head",
                                     .layer = "h.",
-                                    .attention_norm = "ln_1",
+                                    .attention_norms = {.before = "ln_1"},
                                     .query = "",
                                     .key = "",
                                     .value = "",
                                     .fused = "attn.c_attn",
                                     .out = "attn.c_proj",
-                                    .mlp_norm = "ln_2",
+                                    .mlp_norms = {.before = "ln_2"},
                                     .gate = "",
                                     .up = "mlp.c_fc",
                                     .down = "mlp.c_proj",
@@ -79,13 +119,13 @@ constexpr WeightNames kLlamaInFolder{.prefix = "model.",
                                      .final_norm = "norm",
                                      .head = "lm_head",
                                      .layer = "layers.",
-                                     .attention_norm = "input_layernorm",
+                                     .attention_norms = {.before = "input_layernorm"},
                                      .query = "self_attn.q_proj",
                                      .key = "self_attn.k_proj",
                                      .value = "self_attn.v_proj",
                                      .fused = "",
                                      .out = "self_attn.o_proj",
-                                     .mlp_norm = "post_attention_layernorm",
+                                     .mlp_norms = {.before = "post_attention_layernorm"},
                                      .gate = "mlp.gate_proj",
                                      .up = "mlp.up_proj",
                                      .down = "mlp.down_proj",
@@ -99,13 +139,13 @@ constexpr WeightNames kLlamaInGguf{.prefix = "",
                                    .final_norm = "output_norm",
                                    .head = "output",
                                    .layer = "blk.",
-                                   .attention_norm = "attn_norm",
+                                   .attention_norms = {.before = "attn_norm"},
                                    .query = "attn_q",
                                    .key = "attn_k",
                                    .value = "attn_v",
                                    .fused = "",
                                    .out = "attn_output",
-                                   .mlp_norm = "ffn_norm",
+                                   .mlp_norms = {.before = "ffn_norm"},
                                    .gate = "ffn_gate",
                                    .up = "ffn_up",
                                    .down = "ffn_down",
@@ -128,40 +168,82 @@ constexpr WeightNames bert_in_gguf() {
   names.embedding_norm = "token_embd_norm";
   names.final_norm = "";
   names.head = "";
-  names.attention_norm = "attn_output_norm";
-  names.mlp_norm = "layer_output_norm";
+  names.attention_norms = {.after_sum = "attn_output_norm"};
+  names.mlp_norms = {.after_sum = "layer_output_norm"};
   names.gate = "";
   names.harmless = {};
   return names;
 }
 
-constexpr WeightNames kGpt2InGguf = gpt2_in_gguf();
-constexpr WeightNames kBertInGguf = bert_in_gguf();
+constexpr WeightNames with_head_norms(WeightNames names, std::string_view query,
+                                      std::string_view key) {
+  names.query_norm = query;
+  names.key_norm = key;
+  return names;
+}
+
+constexpr WeightNames olmo2_in_folder() {
+  WeightNames names = with_head_norms(kLlamaInFolder, "self_attn.q_norm", "self_attn.k_norm");
+  names.norms_all_heads = true;
+  names.attention_norms = {.after = "post_attention_layernorm"};
+  names.mlp_norms = {.after = "post_feedforward_layernorm"};
+  return names;
+}
+
+// Folders store the weights of norms less 1.
+constexpr WeightNames gemma2_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.attention_norms = {.before = "input_layernorm", .after = "post_attention_layernorm"};
+  names.mlp_norms = {.before = "pre_feedforward_layernorm", .after = "post_feedforward_layernorm"};
+  names.norm_offset = 1;
+  return names;
+}
+
+constexpr WeightNames gemma2_in_gguf() {
+  WeightNames names = kLlamaInGguf;
+  names.attention_norms = {.before = "attn_norm", .after = "post_attention_norm"};
+  names.mlp_norms = {.before = "ffn_norm", .after = "post_ffw_norm"};
+  return names;
+}
+
+constexpr WeightNames olmo2_in_gguf() {
+  WeightNames names = with_head_norms(kLlamaInGguf, "attn_q_norm", "attn_k_norm");
+  names.norms_all_heads = true;
+  names.attention_norms = {.after = "post_attention_norm"};
+  names.mlp_norms = {.after = "post_ffw_norm"};
+  return names;
+}
+
+struct FamilyNames {
+  Family family;
+  WeightNames in_folder;
+  WeightNames in_gguf;
+};
+
+constexpr FamilyNames kFamilies[] = {
+    {Family::kBert, kBertInFolder, bert_in_gguf()},
+    // Files of these families have the architecture "bert" in GGUF.
+    {Family::kRoberta, roberta_in_folder(), bert_in_gguf()},
+    {Family::kDistilBert, distilbert_in_folder(), bert_in_gguf()},
+    {Family::kGpt2, kGpt2InFolder, gpt2_in_gguf()},
+    {Family::kLlama, kLlamaInFolder, kLlamaInGguf},
+    {Family::kQwen3, with_head_norms(kLlamaInFolder, "self_attn.q_norm", "self_attn.k_norm"),
+     with_head_norms(kLlamaInGguf, "attn_q_norm", "attn_k_norm")},
+    {Family::kOlmo2, olmo2_in_folder(), olmo2_in_gguf()},
+    {Family::kSmolLm3, kLlamaInFolder, kLlamaInGguf},
+    {Family::kGemma2, gemma2_in_folder(), gemma2_in_gguf()},
+    {Family::kGemma3, with_head_norms(gemma2_in_folder(), "self_attn.q_norm", "self_attn.k_norm"),
+     with_head_norms(gemma2_in_gguf(), "attn_q_norm", "attn_k_norm")}};
+
+const FamilyNames& names_of(Family family) {
+  return *std::find_if(std::begin(kFamilies), std::end(kFamilies),
+                       [&](const FamilyNames& names) { return names.family == family; });
+}
 
 }  // namespace
 
-const WeightNames& names_in_folder(Family family) {
-  switch (family) {
-    case Family::kBert:
-      return kBertInFolder;
-    case Family::kGpt2:
-      return kGpt2InFolder;
-    case Family::kLlama:
-      break;
-  }
-  return kLlamaInFolder;
-}
+const WeightNames& names_in_folder(Family family) { return names_of(family).in_folder; }
 
-const WeightNames& names_in_gguf(Family family) {
-  switch (family) {
-    case Family::kBert:
-      return kBertInGguf;
-    case Family::kGpt2:
-      return kGpt2InGguf;
-    case Family::kLlama:
-      break;
-  }
-  return kLlamaInGguf;
-}
+const WeightNames& names_in_gguf(Family family) { return names_of(family).in_gguf; }
 
 }}}  // namespace heed::v0::models

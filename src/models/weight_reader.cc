@@ -61,6 +61,9 @@ Norm WeightReader::norm(const std::string& name, std::int64_t size, bool has_bia
   // BERT's first checkpoints use the names of TensorFlow.
   const bool is_old = checkpoint_.contains(name + ".gamma");
   Norm norm{.weight = vector(name + (is_old ? ".gamma" : ".weight"), size), .bias = {}};
+  if (names_.norm_offset != 0) {
+    for (float& weight : norm.weight.elements()) weight += names_.norm_offset;
+  }
   if (has_bias) norm.bias = vector(name + (is_old ? ".beta" : ".bias"), size);
   return norm;
 }

@@ -23,6 +23,12 @@ struct HarmlessTensor {
 
 // The names of weights without ".weight" and ".bias". Names of a layer's weights follow layer(i);
 // empty if the family has no such part.
+struct PartNormNames {
+  std::string_view before = {};
+  std::string_view after = {};
+  std::string_view after_sum = {};
+};
+
 struct WeightNames {
   // An optional prefix of each name: models saved with a head have the name of their base there.
   std::string_view prefix;
@@ -33,13 +39,17 @@ struct WeightNames {
   std::string_view final_norm;
   std::string_view head;  // without the prefix
   std::string_view layer;
-  std::string_view attention_norm;
+  PartNormNames attention_norms;
   std::string_view query, key, value;
   std::string_view fused;  // the rows of query, key and value, concatenated
+  std::string_view query_norm = {};
+  std::string_view key_norm = {};
   std::string_view out;
-  std::string_view mlp_norm;
+  PartNormNames mlp_norms;
   std::string_view gate, up, down;
-  bool is_transposed = false;  // true if matrices of layers are stored as [columns, rows]
+  bool is_transposed = false;    // true if matrices of layers are stored as [columns, rows]
+  bool norms_all_heads = false;  // true if the norms of query and key have a weight for each head
+  float norm_offset = 0;         // added to the weights of norms
   std::span<const HarmlessTensor> harmless = {};
 };
 

@@ -191,7 +191,7 @@ TEST_F(GgufModels, FrequenciesAreDividedByTheTensorOfTheFile) {
   EXPECT_GT(max_difference<float>(opened(file_).forward(inputs), expected), 1e-2);
   file_.add_tensor("rope_freqs.weight", {divisors.size()}, 0, floats(divisors));
   const models::Model model = opened(file_);
-  EXPECT_EQ(model.config().rotary->divisors.size(), 2U);
+  EXPECT_EQ(model.config().rotaries.front().divisors.size(), 2U);
   EXPECT_LT(max_difference<float>(model.forward(inputs), expected), 1e-5);
 }
 

@@ -27,6 +27,32 @@ def make_qwen2() -> torch.nn.Module:
     return transformers.Qwen2ForCausalLM(config)
 
 
+def make_qwen3() -> torch.nn.Module:
+    config = transformers.Qwen3Config(**DECODER, **ENDS, rms_norm_eps=1e-5, rope_theta=10000.0, head_dim=8)
+    return transformers.Qwen3ForCausalLM(config)
+
+
+def make_olmo2() -> torch.nn.Module:
+    return transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**DECODER, **ENDS, rms_norm_eps=1e-5))
+
+
+def make_smollm3() -> torch.nn.Module:
+    config = transformers.SmolLM3Config(**{**DECODER, "num_hidden_layers": 5}, **ENDS, rms_norm_eps=1e-5, rope_theta=10000.0)
+    return transformers.SmolLM3ForCausalLM(config)
+
+
+GEMMA = {"rms_norm_eps": 1e-5, "sliding_window": 3}
+
+
+def make_gemma2() -> torch.nn.Module:
+    return transformers.Gemma2ForCausalLM(transformers.Gemma2Config(**DECODER, **ENDS, **GEMMA, head_dim=8, query_pre_attn_scalar=8))
+
+
+def make_gemma3() -> torch.nn.Module:
+    config = transformers.Gemma3TextConfig(**{**DECODER, "num_hidden_layers": 7}, **ENDS, **GEMMA, head_dim=12, query_pre_attn_scalar=12)
+    return transformers.Gemma3ForCausalLM(config)
+
+
 def make_gpt2() -> torch.nn.Module:
     sizes = {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": LAYERS, "n_head": 4, "n_positions": 64}
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **ENDS))
@@ -37,8 +63,20 @@ def make_bert() -> torch.nn.Module:
     return transformers.BertModel(config, add_pooling_layer=False)
 
 
-MODELS = {"llama": make_llama, "qwen2": make_qwen2, "gpt2": make_gpt2, "bert": make_bert}
-ARCHITECTURES = list(MODELS)
+# Models of LAYERS layers, and deeper ones, whose layers differ more.
+SHALLOW = {
+    "llama": make_llama,
+    "qwen2": make_qwen2,
+    "qwen3": make_qwen3,
+    "olmo2": make_olmo2,
+    "gemma2": make_gemma2,
+    "gpt2": make_gpt2,
+    "bert": make_bert,
+}
+DEEP = {"smollm3": make_smollm3, "gemma3": make_gemma3}
+MODELS = SHALLOW | DEEP
+ARCHITECTURES = list(SHALLOW)
+DEPTHS = dict.fromkeys(SHALLOW, LAYERS) | {"smollm3": 5, "gemma3": 7}
 
 GENERAL = {
     "block_count": LAYERS,
@@ -57,6 +95,25 @@ LLAMA = {
 KEYS = {
     "llama": LLAMA,
     "qwen2": LLAMA,
+    "qwen3": {**LLAMA, "attention.key_length": 8},
+    "olmo2": LLAMA,
+    "smollm3": {**LLAMA, "block_count": DEPTHS["smollm3"]},
+    "gemma2": {
+        **LLAMA,
+        "attention.key_length": 8,
+        "attention.sliding_window": 3,
+        "attn_logit_softcapping": 50.0,
+        "final_logit_softcapping": 30.0,
+    },
+    "gemma3": {
+        **LLAMA,
+        "attention.key_length": 12,
+        "attention.value_length": 12,
+        "rope.dimension_count": 12,
+        "block_count": DEPTHS["gemma3"],
+        "attention.sliding_window": 3,
+        "rope.freq_base": 1000000.0,
+    },
     "gpt2": {**GENERAL, "feed_forward_length": 128, "attention.layer_norm_epsilon": 1e-5},
     "bert": {
         **GENERAL,
@@ -78,25 +135,28 @@ def tokenizer_keys(tokens: int = VOCABULARY) -> dict[str, Any]:
 
 
 def with_neighbours(weight: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of query or key as files of the architecture "llama" have them."""
+    """Rows of query or key as files of the architectures "llama" and "smollm3" have them."""
     return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
 
 
 def tensors_of(architecture: str, model: torch.nn.Module) -> dict[str, np.ndarray]:
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture.upper()], LAYERS)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture.upper()], DEPTHS[architecture])
     tensors = {}
+    is_tied = model.config.tie_word_embeddings
     for name, parameter in model.state_dict().items():
+        if name == "lm_head.weight" and is_tied:
+            continue
         array = parameter.numpy()
         if architecture == "gpt2" and ".c_" in name and array.ndim == 2:
             array = array.T
-        if architecture == "llama" and "q_proj" in name:
+        if architecture in ("llama", "smollm3") and "q_proj" in name:
             array = with_neighbours(array, 4)
-        if architecture == "llama" and "k_proj" in name:
+        if architecture in ("llama", "smollm3") and "k_proj" in name:
             array = with_neighbours(array, 2)
+        if architecture.startswith("gemma") and "norm" in name:
+            array = array + 1
         found = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert found is not None, name
-        if found == "output.weight" and architecture == "gpt2":
-            continue  # tied
         tensors[found] = np.ascontiguousarray(array)
     return tensors
 

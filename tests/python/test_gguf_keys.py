@@ -139,9 +139,20 @@ OF_LAYER_NORMS = [
     ({"attention.layer_norm_epsilon": None}, NAMED),
     ({"attention.layer_norm_epsilon": -1.0}, NAMED),
 ]
+OF_GEMMA2 = [
+    ({"attention.sliding_window": 2}, {"sliding_window": 2}),
+    ({"attn_logit_softcapping": 2.0}, {"attn_logit_softcapping": 2.0}),
+    ({"attn_logit_softcapping": -1.0}, Refusal("at least 0")),
+    ({"final_logit_softcapping": 2.0}, {"final_logit_softcapping": 2.0}),
+    ({"final_logit_softcapping": 0.0}, {"final_logit_softcapping": None}),
+]
+
 CASES = {
     "llama": OF_ALL + OF_LLAMA,
     "qwen2": OF_ALL + OF_LLAMA,
+    "qwen3": OF_ALL + OF_LLAMA,
+    "olmo2": OF_ALL + OF_LLAMA,
+    "gemma2": OF_ALL + OF_LLAMA + OF_GEMMA2,
     "gpt2": [
         *OF_ALL,
         *OF_LAYER_NORMS,
@@ -211,7 +222,7 @@ def test_every_other_key_of_the_architecture_is_refused(file: GgufModel) -> None
 NOT_OF_MODELS = ("adapter.", "clip.", "imatrix.", "diffusion.", "xielu.")
 SAID_OF_FILES = {
     "general.type": ("adapter", "is 'adapter', expected 'model'"),
-    "general.architecture": ("mamba", "is 'mamba', expected llama, qwen2, gpt2 or bert"),
+    "general.architecture": ("mamba", "is 'mamba', expected llama, qwen2, qwen3, olmo2, smollm3, gemma2, gemma3, gpt2 or bert"),
     "general.quantization_version": (1, "is 1, expected 2"),
     "general.alignment": (33, "is 33, a power of two is expected"),
     "split.count": (3, "one of 3 parts"),

@@ -15,15 +15,29 @@ from transformers import (
     AutoTokenizer,
     BertConfig,
     BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    Olmo2Config,
+    Olmo2ForCausalLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    RobertaConfig,
+    RobertaModel,
+    SmolLM3Config,
+    SmolLM3ForCausalLM,
 )
 
 TEXTS = [
@@ -48,8 +62,16 @@ SIZES = {"vocab_size": 4 + len(WORDS), "hidden_size": 32, "num_hidden_layers": 3
 DECODER = {**SIZES, "intermediate_size": 56, "num_key_value_heads": 2, "eos_token_id": None, "bos_token_id": None}
 GPT2 = {"vocab_size": 4 + len(WORDS), "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64}
 
+ENCODERS = ("bert", "roberta", "distilbert")
 MODELS = {
     "bert": lambda: BertModel(BertConfig(**SIZES, intermediate_size=48, max_position_embeddings=64)),
+    # A token of every text is the padding, after which positions are counted.
+    "roberta": lambda: RobertaModel(
+        RobertaConfig(**SIZES, intermediate_size=48, max_position_embeddings=64, pad_token_id=1, type_vocab_size=1)
+    ),
+    "distilbert": lambda: DistilBertModel(
+        DistilBertConfig(vocab_size=4 + len(WORDS), dim=32, n_layers=3, n_heads=4, hidden_dim=48, max_position_embeddings=64)
+    ),
     "gpt2": lambda: GPT2LMHeadModel(GPT2Config(**GPT2, eos_token_id=None, bos_token_id=None)),
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**DECODER)),
     "llama, llama3 scaling": lambda: LlamaForCausalLM(
@@ -67,6 +89,32 @@ MODELS = {
     ),
     "mistral": lambda: MistralForCausalLM(MistralConfig(**DECODER, sliding_window=5)),
     "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**DECODER, tie_word_embeddings=True)),
+    "qwen2, windows in some layers": lambda: Qwen2ForCausalLM(
+        Qwen2Config(**DECODER, sliding_window=3, use_sliding_window=True, max_window_layers=1)
+    ),
+    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**DECODER, head_dim=12)),
+    "qwen3, windows in some layers": lambda: Qwen3ForCausalLM(
+        Qwen3Config(**DECODER, head_dim=12, attention_bias=True, sliding_window=3, use_sliding_window=True, max_window_layers=2)
+    ),
+    "olmo2": lambda: Olmo2ForCausalLM(Olmo2Config(**DECODER, pad_token_id=None)),
+    "smollm3": lambda: SmolLM3ForCausalLM(SmolLM3Config(**DECODER, pad_token_id=None, no_rope_layers=[1, 0, 1])),
+    "gemma2": lambda: Gemma2ForCausalLM(
+        Gemma2Config(**DECODER, pad_token_id=None, head_dim=12, sliding_window=4, query_pre_attn_scalar=9)
+    ),
+    "gemma3": lambda: Gemma3ForCausalLM(
+        Gemma3TextConfig(
+            **DECODER,
+            pad_token_id=None,
+            head_dim=12,
+            sliding_window=4,
+            query_pre_attn_scalar=9,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            rope_parameters={
+                "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 300.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+            },
+        )
+    ),
 }
 
 
@@ -113,7 +161,7 @@ def test_hidden_states_and_weights(pair, text: str) -> None:
 
 def test_logits(pair) -> None:
     expected, model = pair
-    if model.config["family"] == "bert":
+    if model.config["family"] in ENCODERS:
         with pytest.raises(ValueError, match="has no head"):
             model.logits(TEXTS[0])
         return
@@ -129,7 +177,7 @@ def test_logits(pair) -> None:
 @pytest.mark.parametrize("cache", ["float32", "float16"])
 def test_greedy_texts(pair, cache: str) -> None:
     expected, model = pair
-    if model.config["family"] == "bert":
+    if model.config["family"] in ENCODERS:
         with pytest.raises(ValueError, match="does not write"):
             model.generate(TEXTS[0])
         return
@@ -152,9 +200,10 @@ def test_a_head_that_is_switched_off_adds_nothing(pair) -> None:
     assert np.array_equal(off[:2], on[:2])
     assert np.abs(off[2] - on[2]).max() > 1e-3
     # The same model without the head's columns of the output projection.
-    name = {"bert": "attention.output.dense", "gpt2": "attn.c_proj", "llama": "self_attn.o_proj"}
+    names = {"gpt2": "attn.c_proj", "distilbert": "attention.out_lin"} | dict.fromkeys(ENCODERS[:2], "attention.output.dense")
+    name = names.get(model.config["family"], "self_attn.o_proj")
     part = dict(expected.named_modules())
-    layers = [key for key in part if key.endswith(f".1.{name[model.config['family']]}")]
+    layers = [key for key in part if key.endswith(f".1.{name}")]
     projection = part[layers[0]]
     kept = projection.weight.data.clone()
     dim = model.config["head_dim"]

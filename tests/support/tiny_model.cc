@@ -198,6 +198,8 @@ TinyModel::TinyModel(Family family) {
     case Family::kLlama:
       draw_llama(weights);
       break;
+    default:
+      throw std::invalid_argument("TinyModel: expected BERT, GPT-2 or Llama");
   }
   weights.save(folder_ / "model.safetensors");
   write("config.json", config_of(family).dump());

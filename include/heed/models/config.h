@@ -17,13 +17,21 @@
 namespace heed { inline namespace v0 { namespace models {
 
 /// The model families that heed can run.
-enum class Family {
-  kBert,   ///< encoder: every token sees every other, norms after each sum, GELU
-  kGpt2,   ///< decoder: learned positions, norms before each part, GELU
-  kLlama,  ///< decoder: rotary positions, RMS norms, gated SiLU; also Mistral, Qwen2, SmolLM2
+enum class Family {  // first the encoders, then the decoders
+  kBert,             ///< encoder: every token sees every other, norms after each sum, GELU
+  kRoberta,          ///< BERT whose first position is that after the padding token's id
+  kDistilBert,       ///< BERT without token types
+  kGpt2,             ///< decoder: learned positions, norms before each part, GELU
+  kLlama,    ///< decoder: rotary positions, RMS norms, gated SiLU; also Mistral, Qwen2, SmolLM2
+  kQwen3,    ///< Llama with norms of every head's query and key
+  kOlmo2,    ///< Llama with norms after each part, of all queries and of all keys
+  kSmolLm3,  ///< Llama with layers without rotary positions
+  kGemma2,   ///< norms before and after each part, softcaps, windows in every second layer
+  kGemma3,   ///< norms before and after each part and of query and key, windows in most layers
 };
 
-/// The name of a family: "bert", "gpt2" or "llama".
+/// The name of a family: "bert", "roberta", "distilbert", "gpt2", "llama", "qwen3", "olmo2",
+/// "smollm3", "gemma2" or "gemma3".
 HEED_API std::string_view to_string(Family family);
 
 /// The activation function of a feed-forward layer.
@@ -68,6 +76,12 @@ struct Biases {
   bool feed_forward = false;  ///< the products of the feed-forward layer
 };
 
+/// What layers of one model differ in.
+struct LayerConfig {
+  std::optional<std::int64_t> window = std::nullopt;  ///< positions that a query sees, with its own
+  std::optional<std::size_t> rotary = std::nullopt;   ///< of ModelConfig::rotaries; otherwise none
+};
+
 /// The sizes and kinds of a transformer's parts.
 struct ModelConfig {
   Family family = Family::kLlama;
@@ -82,18 +96,31 @@ struct ModelConfig {
   std::int64_t intermediate_size = 0;
   std::int64_t max_positions = 0;    ///< the most tokens of a text
   std::int64_t num_token_types = 0;  ///< BERT's; otherwise 0
+  /// RoBERTa's: a token's position is this id, plus the number of tokens up to it that are not this
+  /// one unless it is this one.
+  std::optional<std::int64_t> padding_id = std::nullopt;
   double norm_epsilon = 1e-5;
   Activation activation = Activation::kSilu;
   Biases biases = {};
-  std::optional<RotaryPositions> rotary = std::nullopt;
-  std::optional<std::int64_t> window = std::nullopt;  ///< positions that a query sees, with its own
+  std::vector<RotaryPositions> rotaries = {};            ///< those that layers use
+  std::vector<LayerConfig> layers = {};                  ///< [num_layers]
+  double embedding_scale = 1;                            ///< the factor of token embeddings
+  std::optional<double> attention_scale = std::nullopt;  ///< otherwise 1 / √head_dim
+  std::optional<double> score_softcap = std::nullopt;    ///< c in score = c · tanh(score / c)
+  std::optional<double> logit_softcap = std::nullopt;    ///< c in logit = c · tanh(logit / c)
   /// The output projection is the token embedding. As in transformers, a file that has an output
   /// projection uses it even if its configuration says otherwise.
   bool has_tied_head = true;
   std::vector<std::int64_t> end_ids = {};         ///< tokens that end a text
   std::optional<Pooling> pooling = std::nullopt;  ///< only from folders
 
-  bool is_causal() const noexcept { return family != Family::kBert; }
+  bool is_causal() const noexcept { return family >= Family::kGpt2; }
+  /// The number of rows of the table of positions.
+  std::int64_t num_position_rows() const noexcept {
+    return max_positions + (padding_id ? *padding_id + 1 : 0);
+  }
+  /// Layer norms with biases; otherwise RMS norms without.
+  bool has_layer_norms() const noexcept { return family <= Family::kGpt2; }
 };
 
 /// Reads the config.json of a folder as transformers saves it, and the additions of

@@ -1,0 +1,35 @@
+// Readers of config.json, one for each group of families that are alike, and what they share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "heed/models/config.h"
+#include "models/config_reading.h"
+
+namespace heed { inline namespace v0 { namespace models {
+
+// The configuration of a model_type of the group, or nullopt for another one.
+// Llama, Mistral, Qwen2, Qwen3, OLMo 2, SmolLM3.
+std::optional<ModelConfig> llama_like_config(ConfigFields& fields, std::string_view type);
+// Gemma 2 and the text part of Gemma 3.
+std::optional<ModelConfig> gemma_config(ConfigFields& fields, std::string_view type);
+
+Activation activation_named(ConfigFields& fields, const char* key, const char* otherwise);
+
+// dim / num_heads, the default of configurations without a head size.
+std::int64_t divided(const ConfigFields& fields, std::int64_t dim, std::int64_t num_heads);
+
+// Layers without a window, with the only rotary embedding if there is one.
+std::vector<LayerConfig> equal_layers(const ModelConfig& config);
+
+// For each layer of layer_types, true if it is sliding_attention and false if full_attention;
+// nullopt without this member.
+std::optional<std::vector<bool>> sliding_layers(ConfigFields& fields, const ModelConfig& config);
+
+// The size for a layer whose type is sliding_attention. Throws FormatError if there is none.
+std::int64_t needed_window(const ConfigFields& fields, std::optional<std::int64_t> size);
+
+}}}  // namespace heed::v0::models
