@@ -38,10 +38,11 @@ inline constexpr std::array kGgmlTypes = std::to_array<GgmlType>({
     {25, "I16", 1, 2},        {26, "I32", 1, 4},        {27, "I64", 1, 8},
     {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},
     {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},
+    {40, "NVFP4", 64, 36},    {41, "Q1_0", 128, 18},
 });
 
 // Returns null for a type that is not in the table.
-inline const GgmlType* find_ggml_type(std::uint32_t number) {
+constexpr const GgmlType* find_ggml_type(std::uint32_t number) {
   const auto* const found =
       std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(),
                    [number](const GgmlType& type) { return type.number == number; });

@@ -1,6 +1,7 @@
 #include "heed/models/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "core/printable.h"
 #include "heed/core/error.h"
@@ -17,7 +19,7 @@
 #include "io/mapped_file.h"
 #include "io/safetensors_header.h"
 #include "io/text_file.h"
-#include "models/kernels/weight_kernels.h"
+#include "models/formats/block_formats.h"
 #include "models/model_files.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -43,14 +45,43 @@ struct Entry {
   std::int64_t offset;  // bytes from the beginning of the file
 };
 
-std::optional<WeightType> type_called(std::string_view name,
-                                      std::string_view WeightFormat::*called) {
-  const auto found = std::find_if(
-      kWeightFormats.begin(), kWeightFormats.end(),
-      [&](const WeightFormat& format) { return !name.empty() && format.*called == name; });
+template <class IsIt>
+std::optional<WeightType> find_type(const IsIt& is_it) {
+  const auto* const found = std::find_if(kWeightFormats.begin(), kWeightFormats.end(), is_it);
   if (found == kWeightFormats.end()) return std::nullopt;
   return static_cast<WeightType>(found - kWeightFormats.begin());
 }
+
+std::optional<WeightType> type_of_safetensors(std::string_view code) {
+  return find_type([code](const WeightFormat& format) {
+    return !code.empty() && format.safetensors_code == code;
+  });
+}
+
+std::optional<WeightType> type_of_ggml(std::uint32_t number) {
+  return find_type([number](const WeightFormat& format) { return format.ggml_number == number; });
+}
+
+// The names of the types that files of models may have.
+std::string types_read() {
+  std::vector<std::string> numbers;
+  std::vector<std::string> blocks;
+  for (const WeightFormat& format : kWeightFormats) {
+    auto& names = format.safetensors_code.empty() ? blocks : numbers;
+    names.push_back(io::ggml_type_name(format.ggml_number));
+  }
+  const std::string last = blocks.back();
+  blocks.pop_back();
+  return fmt::format("{} and GGUF's {} and {}", fmt::join(numbers, ", "), fmt::join(blocks, ", "),
+                     last);
+}
+
+constexpr bool has_sizes_of_ggml(const WeightFormat& format) {
+  const io::GgmlType* const type = io::find_ggml_type(format.ggml_number);
+  return type != nullptr && type->block_elements == format.block_elements &&
+         type->block_bytes == format.block_bytes;
+}
+static_assert(std::all_of(kWeightFormats.begin(), kWeightFormats.end(), has_sizes_of_ggml));
 
 }  // namespace
 
@@ -106,9 +137,9 @@ void Checkpoint::Files::add_safetensors(const fs::path& path) {
     const auto bytes = file.bytes().subspan(static_cast<std::size_t>(begin + entry.begin),
                                             static_cast<std::size_t>(entry.end - entry.begin));
     const std::string_view code = entry.type->safetensors_code;
-    const auto [place, is_new] = tensors.emplace(
-        tensor, Entry{type_called(code, &WeightFormat::safetensors_code), std::string(code),
-                      entry.shape, bytes, file.name(), begin + entry.begin});
+    const auto [place, is_new] =
+        tensors.emplace(tensor, Entry{type_of_safetensors(code), std::string(code), entry.shape,
+                                      bytes, file.name(), begin + entry.begin});
     if (!is_new) {
       throw FormatError(
           file.name(), begin + entry.begin,
@@ -125,9 +156,8 @@ void Checkpoint::Files::add_gguf(const GgufFile& file) {
   }
   gguf = file;
   for (const auto& [tensor, stored] : file.tensors()) {
-    const std::string type = io::ggml_type_name(stored.type);
-    tensors.emplace(tensor, Entry{type_called(type, &WeightFormat::ggml_name), type, stored.shape,
-                                  stored.bytes, file.name(), stored.offset});
+    tensors.emplace(tensor, Entry{type_of_ggml(stored.type), io::ggml_type_name(stored.type),
+                                  stored.shape, stored.bytes, file.name(), stored.offset});
   }
 }
 
@@ -210,9 +240,8 @@ StoredTensor Checkpoint::tensor(std::string_view name) const {
   const Entry& entry = found->second;
   if (!entry.type) {
     throw FormatError(entry.file, entry.offset,
-                      fmt::format("tensor '{}' is of type {}; read are F32, F16, BF16 and GGUF's "
-                                  "Q8_0, Q4_0 and Q4_1",
-                                  io::printable(name), entry.type_name));
+                      fmt::format("tensor '{}' is of type {}; read are {}", io::printable(name),
+                                  entry.type_name, types_read()));
   }
   return {found->first, *entry.type, entry.shape, entry.bytes};
 }

@@ -118,6 +118,40 @@ std::int64_t rows_of(std::int64_t wanted, std::int64_t row, std::int64_t step) {
   return std::max<std::int64_t>(wanted / std::max<std::int64_t>(row, 1) / step, 1) * step;
 }
 
+// The bytes of a row of W as products read it.
+std::int64_t read_bytes(const WeightRows& w) {
+  return format_of(w.type).multiplies_stored ? w.row_bytes
+                                             : row_bytes(WeightType::kFloat32, w.columns);
+}
+
+// Rows of W that products can read: the stored ones, or floats made from some of them.
+class ReadableRows {
+ public:
+  // `most_rows` of them are read at a time.
+  ReadableRows(const WeightRows& w, std::int64_t most_rows) : w_(w) {
+    if (format_of(w.type).multiplies_stored) return;
+    const std::int64_t rows = std::min(most_rows, w.num_rows);
+    floats_.resize(static_cast<std::size_t>(checked_multiply(rows, w.columns)));
+  }
+
+  // Valid until the next call.
+  WeightRows slice(std::int64_t first, std::int64_t last) {
+    const WeightRows stored = w_.slice(first, last);
+    if (format_of(w_.type).multiplies_stored) return stored;
+    for (std::int64_t i = 0; i < stored.num_rows; ++i) {
+      decode(w_.type, stored.row(i), w_.columns, floats_.data() + i * w_.columns);
+    }
+    return {.bytes = std::as_bytes(std::span(floats_)).data(),
+            .num_rows = stored.num_rows,
+            .columns = w_.columns,
+            .row_bytes = read_bytes(w_)};
+  }
+
+ private:
+  const WeightRows& w_;
+  std::vector<float> floats_;
+};
+
 // Rows of W per chunk: an even number of equal chunks, so that two threads have the same work, each
 // of whole groups.
 std::int64_t chunk_rows(const WeightRows& w, std::int64_t num_inputs) {
@@ -177,19 +211,21 @@ void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x
     inputs.block_sums = arranged->sums.data();
     inputs.columns = w.columns;
   }
-  const std::int64_t tile = rows_of(kTileBytes, w.row_bytes, w.is_grouped ? kGroupRows : 1);
-  const auto multiply_tile = [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t tile = rows_of(kTileBytes, read_bytes(w), w.is_grouped ? kGroupRows : 1);
+  const auto multiply_tile = [&](ReadableRows& readable, std::int64_t first, std::int64_t last) {
+    const WeightRows rows = readable.slice(first, last);
     for (std::int64_t i = 0; i < inputs.num_rows; i += kMostInputRows) {
       const std::int64_t end = std::min(i + kMostInputRows, inputs.num_rows);
-      kernels.multiply(w.slice(first, last), inputs.slice(i, end),
-                       out.data() + i * out.stride(0) + first, out.stride(0));
+      kernels.multiply(rows, inputs.slice(i, end), out.data() + i * out.stride(0) + first,
+                       out.stride(0));
     }
     add_bias(bias, first, last, out);
   };
   parallel_for(0, w.num_rows, chunk_rows(w, inputs.num_rows),
                [&](std::int64_t first, std::int64_t last) {
+                 ReadableRows readable(w, tile);
                  for (std::int64_t row = first; row < last; row += tile) {
-                   multiply_tile(row, std::min(row + tile, last));
+                   multiply_tile(readable, row, std::min(row + tile, last));
                  }
                });
 }
@@ -198,15 +234,16 @@ void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x
 void multiply_near(const WeightKernels& kernels, const WeightRows& w, FloatView x,
                    std::span<const float> bias, TensorView<float> out) {
   const InputRows inputs{.data = x.data(), .num_rows = x.extent(0), .stride = x.stride(0)};
-  const auto multiply_panel = [&](std::int64_t first, std::int64_t last) {
-    kernels.multiply_panel(w.slice(first, last), inputs, out.data() + first, out.stride(0));
+  const auto multiply_panel = [&](ReadableRows& readable, std::int64_t first, std::int64_t last) {
+    kernels.multiply_panel(readable.slice(first, last), inputs, out.data() + first, out.stride(0));
     add_bias(bias, first, last, out);
   };
   const std::int64_t products = checked_multiply(inputs.num_rows, w.columns);
   const std::int64_t rows = rows_of(kChunkProducts, products, kernels.panel_rows);
   parallel_for(0, w.num_rows, rows, [&](std::int64_t first, std::int64_t last) {
+    ReadableRows readable(w, kernels.panel_rows);
     for (std::int64_t row = first; row < last; row += kernels.panel_rows) {
-      multiply_panel(row, std::min(row + kernels.panel_rows, last));
+      multiply_panel(readable, row, std::min(row + kernels.panel_rows, last));
     }
   });
 }

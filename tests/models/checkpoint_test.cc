@@ -148,7 +148,9 @@ TEST_F(CheckpointFiles, AskForTensors) {
                                          ": at byte 0: none of the 2 tensors is 'x?'"));
   EXPECT_THAT([&] { checkpoint.tensor("i"); },
               ThrowsMessage<FormatError>(HasSubstr("tensor 'i' is of type I64; read are F32, F16, "
-                                                   "BF16 and GGUF's Q8_0, Q4_0 and Q4_1")));
+                                                   "BF16 and GGUF's Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
+                                                   "Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, "
+                                                   "MXFP4, TQ1_0 and TQ2_0")));
 }
 
 TEST_F(CheckpointFiles, StayMapped) {
@@ -166,7 +168,7 @@ TEST_F(CheckpointFiles, Gguf) {
   GgufBuilder builder;
   builder.add("general.architecture", testing_support::kText, testing_support::gguf_text("llama"))
       .add_tensor("q", {32, 1}, 3, blocks)
-      .add_tensor("k", {256}, 14, std::string(210, 'k'))
+      .add_tensor("k", {256}, 17, std::string(74, 'k'))
       .add_tensor("x", {1}, 1234, "");
   write_text(path("m.gguf"), builder.build());
   write_text(path("other"), builder.build());
@@ -179,8 +181,9 @@ TEST_F(CheckpointFiles, Gguf) {
     EXPECT_EQ(q(0, 0), 1.0F);
     EXPECT_EQ(q(0, 31), 5.0F);
     EXPECT_EQ(checkpoint.gguf()->string("general.architecture"), "llama");
-    EXPECT_THAT([&] { checkpoint.tensor("k"); },
-                ThrowsMessage<FormatError>(HasSubstr("tensor 'k' is of type Q6_K; read are F32")));
+    EXPECT_THAT(
+        [&] { checkpoint.tensor("k"); },
+        ThrowsMessage<FormatError>(HasSubstr("tensor 'k' is of type IQ2_XS; read are F32")));
     EXPECT_THAT([&] { checkpoint.tensor("x"); },
                 ThrowsMessage<FormatError>(HasSubstr("tensor 'x' is of type ggml's type 1234;")));
   }

@@ -196,8 +196,13 @@ class GgufModel:
         self.keys |= tokenizer_keys()
         self.tensors = tensors_of(self.architecture, self.torch)
 
-    def write(self, keys: dict[str, Any] | None = None, tensors: dict[str, np.ndarray] | None = None) -> pathlib.Path:
-        """With these keys and tensors beside its own; None takes one away."""
+    def write(
+        self,
+        keys: dict[str, Any] | None = None,
+        tensors: dict[str, np.ndarray] | None = None,
+        kinds: dict[str, gguf.GGMLQuantizationType] | None = None,
+    ) -> pathlib.Path:
+        """With these keys and tensors beside its own; None takes one away. Arrays of tensors in `kinds` are bytes."""
         path = self.folder / "model.gguf"
         writer = gguf.GGUFWriter(path, self.architecture)
         changed = {**self.keys, **(keys or {})}
@@ -211,7 +216,7 @@ class GgufModel:
                 writer.add_key_value(key, value, type_of(value))
         for name, array in {**self.tensors, **(tensors or {})}.items():
             if array is not None:
-                writer.add_tensor(name, array)
+                writer.add_tensor(name, array, raw_dtype=(kinds or {}).get(name))
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()

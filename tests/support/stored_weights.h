@@ -16,6 +16,7 @@
 
 namespace heed::testing_support {
 
+// The types that multiply as they are stored.
 inline constexpr models::WeightType kWeightTypes[] = {
     models::WeightType::kFloat32, models::WeightType::kFloat16, models::WeightType::kBFloat16,
     models::WeightType::kQ8_0,    models::WeightType::kQ4_0,    models::WeightType::kQ4_1};

@@ -20,18 +20,47 @@
 namespace heed { inline namespace v0 { namespace models {
 
 /// The storage of a tensor's elements. The quantised types store blocks of 32 neighbours of a row:
-///   Q8_0: Float16 scale d, 32 int8 q:                     x = d · q
-///   Q4_0: Float16 scale d, 32 nibbles q:                  x = d · (q − 8)
-///   Q4_1: Float16 scale d, Float16 minimum m, 32 nibbles: x = d · q + m
-/// Nibble i < 16 is the low half of byte i, nibble i + 16 its high half.
-/// Source: ggml, https://github.com/ggml-org/ggml (block_q8_0, block_q4_0, block_q4_1).
-// NOLINTNEXTLINE(readability-identifier-naming): as ggml calls its types
-enum class WeightType { kFloat32, kFloat16, kBFloat16, kQ8_0, kQ4_0, kQ4_1 };
+///   Q8_0:       Float16 scale d, 32 int8 q:                     x = d · q
+///   Q4_0:       Float16 scale d, 32 nibbles q:                  x = d · (q − 8)
+///   Q4_1:       Float16 scale d, Float16 minimum m, 32 nibbles: x = d · q + m
+///   Q5_0, Q5_1: the same with five bits:                        x = d · (q − 16), d · q + m
+///   IQ4_NL:     Float16 scale d, 32 nibbles q:                  x = d · t[q], t a table
+///   MXFP4:      scale d = 2ᵉ⁻¹²⁸, 32 nibbles q:                 x = d · t[q], t twice E2M1's
+///   numbers
+/// or of 256, whose parts of 16 or 32 have scales s and minimums m of a few bits:
+///   Q2_K, Q4_K, Q5_K: Float16 d and e: x = d · s · q − e · m
+///   Q3_K, Q6_K:       Float16 d:       x = d · s · (q − 4), d · s · (q − 32)
+///   IQ4_XS:           Float16 d:       x = d · s · t[q] with IQ4_NL's table
+///   TQ1_0, TQ2_0:     Float16 d:       x = d · (q − 1), q from 0 to 2 (TQ2_0: to 3), without parts
+/// Nibble i < 16 of a block of 32 is the low half of byte i, nibble i + 16 its high half.
+/// Source: ggml, https://github.com/ggml-org/ggml (ggml-common.h: block_q8_0, block_q4_K, …).
+// NOLINTBEGIN(readability-identifier-naming): as ggml calls its types
+enum class WeightType {
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+  kTQ1_0,
+  kTQ2_0
+};
+// NOLINTEND(readability-identifier-naming)
 
 /// The name of a type, for example "float32" or "q4_1".
 HEED_API std::string_view to_string(WeightType type);
 /// The size of a row of `columns` elements, in bytes. @throws InvalidArgument when a quantised row
-/// has a length that is not a multiple of 32, or sizes overflow.
+/// has a length that is not a multiple of its blocks, or sizes overflow.
 HEED_API std::int64_t row_bytes(WeightType type, std::int64_t columns);
 
 /// A tensor of a checkpoint, in the mapped file. Valid as long as the Checkpoint or a copy of it

@@ -17,7 +17,7 @@ class HEED_API WeightMatrix {
  public:
   WeightMatrix() = default;  ///< [0, 0]
   /// The matrix of a checkpoint's tensor [rows, columns], whose bytes are read from the mapped
-  /// file. Weights of four bits are copied into groups of rows, which products read faster.
+  /// file. Q4_0 and Q4_1 are copied into groups of rows, which products read faster.
   /// @param checkpoint keeps the bytes mapped
   /// @throws InvalidArgument when the tensor is not of rank 2, or its shape does not fit its bytes.
   WeightMatrix(const Checkpoint& checkpoint, const StoredTensor& tensor);
@@ -40,9 +40,10 @@ class HEED_API WeightMatrix {
   Tensor<float> to_float() const;
 
   /// out = x · Wᵀ (+ bias), with W's elements converted to float and sums in float32. Up to 12 rows
-  /// of x read W in its storage type, four of them in one pass; for more rows, a few rows of W at a
-  /// time are converted to float. In either case a row of out does not depend on the others. The
-  /// bits do not depend on the number of threads.
+  /// of x read W in its storage type, four of them in one pass; for more rows, and for types after
+  /// Q4_1, a few rows of W at a time are converted to float. In either case a row of out does not
+  /// depend on the others. The bits do not depend on the number of threads; for types after Q4_1
+  /// they are those of the product with the matrix of floats.
   ///
   /// For quantised W in its storage type, Σ q x of a block is multiplied by its scale, and with
   /// Q4_1 Σ x by its minimum: the error is within twice that of float sums over converted weights.

@@ -209,6 +209,8 @@ inline void multiply_few_rows(const WeightRows& w, const InputRows& x, float* ou
       return multiply_type<StoredQ40>(w, x, out, out_stride);
     case WeightType::kQ4_1:
       return multiply_type<StoredQ41>(w, x, out, out_stride);
+    default:  // converted to floats before
+      return;
   }
 }
 

@@ -49,8 +49,6 @@ void decode_blocks(const std::byte* block, std::int64_t count, float* out) {
 
 void decode_all(WeightType type, const std::byte* bytes, std::int64_t count, float* out) {
   switch (type) {
-    case WeightType::kFloat32:
-      return models::decode(type, bytes, count, out);
     case WeightType::kFloat16:
       return decode_numbers<StoredFloat16>(type, bytes, count, out);
     case WeightType::kBFloat16:
@@ -61,6 +59,8 @@ void decode_all(WeightType type, const std::byte* bytes, std::int64_t count, flo
       return decode_blocks<StoredQ40>(bytes, count, out);
     case WeightType::kQ4_1:
       return decode_blocks<StoredQ41>(bytes, count, out);
+    default:
+      return models::decode(type, bytes, count, out);
   }
 }
 

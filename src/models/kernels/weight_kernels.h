@@ -1,44 +1,19 @@
-// The memory formats of the weight types, and for each instruction set products of rows of numbers
-// with stored weights, and the conversion of stored weights to floats.
+// For each instruction set products of rows of numbers with stored weights, and the conversion of
+// stored weights to floats.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "heed/models/checkpoint.h"
+#include "models/formats/block_formats.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
-// The elements of a row that share a scale, in types with scales.
+// The elements of a row that share a scale, in the types with scales whose products read stored
+// elements.
 inline constexpr std::int64_t kWeightBlock = 32;
-
-struct WeightFormat {
-  std::string_view name;
-  std::string_view safetensors_code;  // empty if safetensors files do not have the type
-  std::string_view ggml_name;
-  std::int64_t block_elements;
-  std::int64_t block_bytes;
-};
-
-// In the order of WeightType.
-inline constexpr auto kWeightFormats = std::to_array<WeightFormat>({
-    {"float32", "F32", "F32", 1, 4},
-    {"float16", "F16", "F16", 1, 2},
-    {"bfloat16", "BF16", "BF16", 1, 2},
-    {"q8_0", "", "Q8_0", kWeightBlock, 34},
-    {"q4_0", "", "Q4_0", kWeightBlock, 18},
-    {"q4_1", "", "Q4_1", kWeightBlock, 20},
-});
-
-constexpr const WeightFormat& format_of(WeightType type) {
-  return kWeightFormats[static_cast<std::size_t>(type)];
-}
-
-// out[i] = stored element i. `bytes` need no alignment; `count` is a multiple of the type's block.
-void decode(WeightType type, const std::byte* bytes, std::int64_t count, float* out);
 
 // The most rows of numbers that one pass over the weights multiplies.
 inline constexpr std::int64_t kMostInputRows = 4;
@@ -96,8 +71,9 @@ struct WeightKernels {
   // sums[b] = Σ x over the b-th kWeightBlock numbers.
   void (*sum_blocks)(const float* x, std::int64_t count, float* sums);
 
-  // out[i · out_stride + r] = Σ_c x[i][c] · w[r][c] for at most kMostInputRows rows of x; 4-bit
-  // weights are in groups. A result does not depend on which rows are computed with it.
+  // out[i · out_stride + r] = Σ_c x[i][c] · w[r][c] for at most kMostInputRows rows of x, for types
+  // that multiply as they are stored; their 4-bit weights are in groups. A result does not depend
+  // on which rows are computed with it.
   //
   // Quantised weights are not rounded to floats: the sum of q · x over a block is multiplied by the
   // scale, and the sum of x by the minimum. The error has as many roundings as if weights were
