@@ -36,9 +36,9 @@ install: build ## Install the command, the library, its headers and the licence 
 uninstall: ## Remove what make install installed
 	@cmake -D MANIFEST=build/release/install_manifest.txt -P cmake/HeedUninstall.cmake
 
-models: ## Fetch two trained models into build/models: a BERT for sentences and a small Llama that answers
+models: ## Fetch two trained models into build/models: a BERT for sentences and a small Llama that answers; ARGS=gemma: a third
 	$(install) python
-	@scripts/fetch-models
+	@scripts/fetch-models $(ARGS)
 
 gallery: build ## Draw the pictures of docs/gallery anew
 	$(say) 'drawing docs/gallery'

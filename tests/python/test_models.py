@@ -382,3 +382,18 @@ def test_smol_lm_answers_in_its_template(smol_lm) -> None:
     prompt = model.chat_prompt(messages)
     assert prompt == expected
     assert model.encode(prompt) == tokenizer(expected, add_special_tokens=False)["input_ids"]
+
+
+def test_gemma_3_is_that_of_transformers() -> None:
+    """The file in Q4_K_M, whose tensors have four formats, beside the floats that transformers makes of them."""
+    path = real("gemma-3-270m.Q4_K_M.gguf")
+    expected = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
+    model = heed.models.load(path)
+    for text in ("The capital of France is", "def softmax(x):"):
+        ids = model.encode(text)
+        with torch.no_grad():
+            logits = expected(torch.tensor([ids])).logits[0].numpy()
+        assert np.abs(model.logits(ids) - logits).max() < 1e-5 * np.abs(logits).max()
+        written = expected.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False)[0, len(ids) :].tolist()
+        found = model.generate(ids, max_tokens=20).ids
+        assert found == written[: len(found)]
