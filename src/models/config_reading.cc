@@ -210,7 +210,6 @@ void check_config(const ModelConfig& config, const std::string& file) {
   check_size(file, "the number of layers", config.num_layers, kMaxLayers);
   check_size(file, "the vocabulary's size", config.vocab_size, kMaxSize * 16);
   check_size(file, "the number of positions", config.max_positions, kMaxSize * 64);
-  if (config.padding_id) check_size(file, "pad_token_id + 1", *config.padding_id + 1, kMaxSize);
   for (const LayerConfig& layer : config.layers) {
     if (layer.window) check_size(file, "the window", *layer.window, kMaxSize * 64);
   }

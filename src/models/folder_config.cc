@@ -43,9 +43,15 @@ ModelConfig bert_config(ConfigFields& fields, Family family) {
   config.intermediate_size = fields.integer("intermediate_size");
   config.max_positions = fields.integer("max_position_embeddings");
   if (family == Family::kRoberta) {
-    config.padding_id = fields.has("pad_token_id") ? fields.integer("pad_token_id") : 1;
-    // Clamped, because an unchecked number from a file could overflow; check_config() refuses it.
-    config.max_positions -= std::clamp<std::int64_t>(*config.padding_id, 0, 1 << 20) + 1;
+    const std::int64_t padding = fields.has("pad_token_id") ? fields.integer("pad_token_id") : 1;
+    if (padding < 0 || padding >= config.max_positions) {
+      fields.json().fail(fmt::format(
+          ": pad_token_id is {}, expected 0 or more, and less than max_position_embeddings, {}: "
+          "positions are counted from it",
+          padding, config.max_positions));
+    }
+    config.padding_id = padding;
+    config.max_positions -= padding + 1;
   }
   config.num_token_types = fields.integer_or("type_vocab_size", 2);
   config.norm_epsilon = fields.number_or("layer_norm_eps", 1e-12);

@@ -178,7 +178,10 @@ ModelConfig config_of(GgufKeys& keys) {
   }
   if (architecture == "qwen2") return llama_config(keys, Family::kLlama, kHalves);
   if (architecture == "qwen3") return llama_config(keys, Family::kQwen3, kHalves);
-  if (architecture == "olmo2") return llama_config(keys, Family::kOlmo2, kHalves);
+  if (architecture == "olmo2") {
+    keys.expect_number("attention.sliding_window", 0, "with a window it is OLMo 3");
+    return llama_config(keys, Family::kOlmo2, kHalves);
+  }
   if (architecture == "smollm3") return smollm3_config(keys);
   if (architecture == "gemma2") return gemma_config(keys, Family::kGemma2);
   if (architecture == "gemma3") return gemma_config(keys, Family::kGemma3);

@@ -51,7 +51,14 @@ BASES = {
     "qwen2": Qwen2Config(**DECODER, max_position_embeddings=64),
     "qwen3": Qwen3Config(**DECODER, max_position_embeddings=64, head_dim=8),
     "olmo2": Olmo2Config(**DECODER, max_position_embeddings=64, pad_token_id=None),
-    "smollm3": SmolLM3Config(**DECODER, max_position_embeddings=64, pad_token_id=None, no_rope_layers=[1, 0, 1]),
+    "smollm3": SmolLM3Config(
+        **DECODER,
+        max_position_embeddings=64,
+        pad_token_id=None,
+        no_rope_layers=[1, 0, 1],
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+        tie_word_embeddings=False,
+    ),
     "gemma2": Gemma2Config(**DECODER, **GEMMA_SIZES),
     "gemma3_text": Gemma3TextConfig(**DECODER, **GEMMA_SIZES),
 }
@@ -169,6 +176,9 @@ ROBERTA = [
     Case(EQUAL, pad_token_id=0),
     Case(SAME, pad_token_id=MISSING),
     Case(REFUSED, pad_token_id=-1),
+    Case(REFUSED, pad_token_id=2**63 - 1),
+    Case(REFUSED, pad_token_id=64),
+    Case(REFUSED, max_position_embeddings=-(2**63)),
     Case(REFUSED, pad_token_id=None),
 ]
 
@@ -352,6 +362,7 @@ OLMO2 = [
 
 SMOLLM3 = [
     *LLAMA_ALIKE,
+    *cases(EQUAL, rope_parameters=MISSING, tie_word_embeddings=MISSING),
     *cases(EQUAL, attention_bias=True, mlp_bias=True, no_rope_layers=[0, 1, 1]),
     Case(EQUAL, no_rope_layers=MISSING),
     Case(EQUAL, no_rope_layers=MISSING, no_rope_layer_interval=3),

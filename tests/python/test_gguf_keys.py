@@ -70,7 +70,6 @@ OF_ALL = [
     ({"use_parallel_residual": False}, SAME),
     ({"use_parallel_residual": True}, NAMED),
     ({"tensor_data_layout": "Meta AI original pth"}, SAME),  # llama.cpp ignores it
-    ({"attention.sliding_window": 3}, SAME),  # llama.cpp: no window in these architectures
     ({"rope.scaling.finetuned": True}, SAME),  # used for MiniCPM and Granite only
     ({"pooling_type": 0}, SAME),
     ({"pooling_type": 1}, SAME),
@@ -139,6 +138,11 @@ OF_LAYER_NORMS = [
     ({"attention.layer_norm_epsilon": None}, NAMED),
     ({"attention.layer_norm_epsilon": -1.0}, NAMED),
 ]
+WITHOUT_WINDOW = [({"attention.sliding_window": 3}, SAME)]  # llama.cpp: no window in these architectures
+OF_OLMO2 = [
+    ({"attention.sliding_window": 0}, SAME),
+    ({"attention.sliding_window": 3}, Refusal("is 3, expected 0: with a window it is OLMo 3")),
+]
 OF_GEMMA2 = [
     ({"attention.sliding_window": 2}, {"sliding_window": 2}),
     ({"attn_logit_softcapping": 2.0}, {"attn_logit_softcapping": 2.0}),
@@ -148,14 +152,15 @@ OF_GEMMA2 = [
 ]
 
 CASES = {
-    "llama": OF_ALL + OF_LLAMA,
-    "qwen2": OF_ALL + OF_LLAMA,
-    "qwen3": OF_ALL + OF_LLAMA,
-    "olmo2": OF_ALL + OF_LLAMA,
+    "llama": OF_ALL + OF_LLAMA + WITHOUT_WINDOW,
+    "qwen2": OF_ALL + OF_LLAMA + WITHOUT_WINDOW,
+    "qwen3": OF_ALL + OF_LLAMA + WITHOUT_WINDOW,
+    "olmo2": OF_ALL + OF_LLAMA + OF_OLMO2,
     "gemma2": OF_ALL + OF_LLAMA + OF_GEMMA2,
     "gpt2": [
         *OF_ALL,
         *OF_LAYER_NORMS,
+        *WITHOUT_WINDOW,
         ({"attention.layer_norm_epsilon": 0.5}, {"layer_norm_epsilon": 0.5}),
         ({"attention.causal": True}, SAME),
         ({"attention.causal": False}, NAMED),
@@ -163,6 +168,7 @@ CASES = {
     "bert": [
         *OF_ALL,
         *OF_LAYER_NORMS,
+        *WITHOUT_WINDOW,
         ({"attention.layer_norm_epsilon": 0.5}, {"layer_norm_eps": 0.5}),
         ({"attention.causal": False}, SAME),
         ({"attention.causal": True}, NAMED),
