@@ -21,9 +21,9 @@ struct ElementType {
   std::string_view name;  // NumPy's name
   // kind and bytes, as in a .npy header; empty if NumPy has no such type
   std::string_view npy_code;
-  std::string_view safetensors_code;  // as in the header of a safetensors file
-  std::int64_t size;                  // bytes
-  AnyTensor (*uninitialized)(const Shape&);
+  std::string_view safetensors_code;         // as in the header of a safetensors file
+  std::int64_t size;                         // bytes
+  AnyTensor (*uninitialized)(const Shape&);  // null if AnyTensor has no such type
 };
 
 template <class T>
@@ -50,6 +50,12 @@ inline constexpr std::array kElementTypes{
     element_type<BFloat16>("bfloat16", "", "BF16"),
 };
 static_assert(kElementTypes.size() == std::variant_size_v<AnyTensor>);
+
+// Types of safetensors files that no AnyTensor has: models read them, arrays do not.
+inline constexpr std::array kStoredTypes{
+    ElementType{"float8_e4m3fn", "", "F8_E4M3", 1, nullptr},
+    ElementType{"float8_e5m2", "", "F8_E5M2", 1, nullptr},
+};
 
 // Throws FormatError if one of these bytes of a file, which start at `offset`, is neither 0 nor 1.
 // They are checked as bytes because reading another value as bool is undefined.

@@ -35,6 +35,12 @@ Safetensors read_file(io::ByteSource& file) {
   Safetensors result{{}, std::move(header.metadata)};
   for (const auto& [name, entry] : header.entries) {
     const std::int64_t offset = data_begin + entry.begin;
+    if (entry.type->uninitialized == nullptr) {
+      throw FormatError(file.name(), offset,
+                        fmt::format("tensor '{}' is of type {}, which heed reads in models only; "
+                                    "convert it to float16 or float32",
+                                    io::printable(name), entry.type->name));
+    }
     AnyTensor any = entry.type->uninitialized(entry.shape);
     std::visit(
         [&]<class T>(Tensor<T>& tensor) {

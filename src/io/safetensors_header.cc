@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "core/printable.h"
@@ -140,13 +141,13 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const ElementType* type_of(const std::string& code) const {
-    const auto* type =
-        std::find_if(kElementTypes.begin(), kElementTypes.end(),
-                     [&](const ElementType& each) { return each.safetensors_code == code; });
-    if (type == kElementTypes.end()) {
-      fail(fmt::format("{}: dtype '{}' is none that heed has", subject(), printable(code)));
+    for (const std::span<const ElementType> types : {std::span<const ElementType>(kElementTypes),
+                                                     std::span<const ElementType>(kStoredTypes)}) {
+      for (const ElementType& type : types) {
+        if (type.safetensors_code == code) return &type;
+      }
     }
-    return type;
+    fail(fmt::format("{}: dtype '{}' is none that heed has", subject(), printable(code)));
   }
 
   void set_shape() {

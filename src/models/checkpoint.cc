@@ -20,6 +20,7 @@
 #include "io/safetensors_header.h"
 #include "io/text_file.h"
 #include "models/formats/block_formats.h"
+#include "models/gguf_parts.h"
 #include "models/model_files.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -30,7 +31,6 @@ namespace {
 
 constexpr std::string_view kModelFile = "model.safetensors";
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
-constexpr std::string_view kPartsKey = "split.count";
 
 // A larger file is not an index: 2²⁰ tensors of 100 bytes.
 constexpr std::int64_t kMaxIndexBytes = std::int64_t{100} << 20;
@@ -67,8 +67,11 @@ std::string types_read() {
   std::vector<std::string> numbers;
   std::vector<std::string> blocks;
   for (const WeightFormat& format : kWeightFormats) {
-    auto& names = format.safetensors_code.empty() ? blocks : numbers;
-    names.push_back(io::ggml_type_name(format.ggml_number));
+    if (format.safetensors_code.empty()) {
+      blocks.push_back(io::ggml_type_name(*format.ggml_number));
+    } else {
+      numbers.emplace_back(format.safetensors_code);
+    }
   }
   const std::string last = blocks.back();
   blocks.pop_back();
@@ -77,7 +80,8 @@ std::string types_read() {
 }
 
 constexpr bool has_sizes_of_ggml(const WeightFormat& format) {
-  const io::GgmlType* const type = io::find_ggml_type(format.ggml_number);
+  if (!format.ggml_number) return !format.safetensors_code.empty();
+  const io::GgmlType* const type = io::find_ggml_type(*format.ggml_number);
   return type != nullptr && type->block_elements == format.block_elements &&
          type->block_bytes == format.block_bytes;
 }
@@ -116,16 +120,25 @@ Tensor<float> to_float(const StoredTensor& tensor) {
 struct Checkpoint::Files {
   std::string name;
   std::vector<std::unique_ptr<const io::MappedFile>> mapped;
-  std::optional<GgufFile> gguf;
+  std::vector<GgufFile> gguf;  // the parts of one file
   std::map<std::string, Entry, std::less<>> tensors;
 
   void add_safetensors(const fs::path& path);
   void add_gguf(const GgufFile& file);
+  void add(const std::string& tensor, const Entry& entry);
   void add_folder(const fs::path& folder);
   void add_shards(const fs::path& folder, const fs::path& index);
   void check_shards(const std::map<std::string, std::string>& shard_of, const fs::path& folder,
                     const fs::path& index) const;
 };
+
+void Checkpoint::Files::add(const std::string& tensor, const Entry& entry) {
+  const auto [place, is_new] = tensors.emplace(tensor, entry);
+  if (is_new) return;
+  throw FormatError(
+      entry.file, entry.offset,
+      fmt::format("tensor '{}' is in '{}' too", io::printable(tensor), place->second.file));
+}
 
 void Checkpoint::Files::add_safetensors(const fs::path& path) {
   const auto& file = *mapped.emplace_back(std::make_unique<const io::MappedFile>(path));
@@ -137,27 +150,16 @@ void Checkpoint::Files::add_safetensors(const fs::path& path) {
     const auto bytes = file.bytes().subspan(static_cast<std::size_t>(begin + entry.begin),
                                             static_cast<std::size_t>(entry.end - entry.begin));
     const std::string_view code = entry.type->safetensors_code;
-    const auto [place, is_new] =
-        tensors.emplace(tensor, Entry{type_of_safetensors(code), std::string(code), entry.shape,
-                                      bytes, file.name(), begin + entry.begin});
-    if (!is_new) {
-      throw FormatError(
-          file.name(), begin + entry.begin,
-          fmt::format("tensor '{}' is in '{}' too", io::printable(tensor), place->second.file));
-    }
+    add(tensor, {type_of_safetensors(code), std::string(code), entry.shape, bytes, file.name(),
+                 begin + entry.begin});
   }
 }
 
 void Checkpoint::Files::add_gguf(const GgufFile& file) {
-  if (file.contains(kPartsKey) && file.integer(kPartsKey) > 1) {
-    throw FormatError(file.name(), 0,
-                      fmt::format("it is one of {} parts, which have to be joined into one file",
-                                  file.integer(kPartsKey)));
-  }
-  gguf = file;
+  gguf.push_back(file);
   for (const auto& [tensor, stored] : file.tensors()) {
-    tensors.emplace(tensor, Entry{type_of_ggml(stored.type), io::ggml_type_name(stored.type),
-                                  stored.shape, stored.bytes, file.name(), stored.offset});
+    add(tensor, {type_of_ggml(stored.type), io::ggml_type_name(stored.type), stored.shape,
+                 stored.bytes, file.name(), stored.offset});
   }
 }
 
@@ -207,7 +209,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   if (fs::is_directory(path, error)) {
     files->add_folder(path);
   } else if (is_gguf(path)) {
-    files->add_gguf(GgufFile::open(path));
+    for (const GgufFile& part : open_gguf_parts(path)) files->add_gguf(part);
   } else {
     files->add_safetensors(path);
   }
@@ -215,6 +217,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
 }
 
 Checkpoint Checkpoint::of(const GgufFile& file) {
+  check_is_whole(file);
   auto files = std::make_shared<Files>();
   files->name = file.name();
   files->add_gguf(file);
@@ -250,11 +253,14 @@ const std::string& Checkpoint::name() const { return files_->name; }
 
 std::vector<CheckpointFile> Checkpoint::files() const {
   std::vector<CheckpointFile> files;
-  if (files_->gguf) files.push_back({files_->gguf->name(), files_->gguf->bytes()});
+  for (const GgufFile& part : files_->gguf) files.push_back({part.name(), part.bytes()});
   for (const auto& file : files_->mapped) files.push_back({file->name(), file->bytes()});
   return files;
 }
 
-std::optional<GgufFile> Checkpoint::gguf() const { return files_->gguf; }
+std::optional<GgufFile> Checkpoint::gguf() const {
+  if (files_->gguf.empty()) return std::nullopt;
+  return files_->gguf.front();
+}
 
 }}}  // namespace heed::v0::models

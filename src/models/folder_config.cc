@@ -116,6 +116,19 @@ ModelConfig config_of(ConfigFields& fields) {
                   type));
 }
 
+// Refuses weights that were quantised by AWQ, GPTQ, bitsandbytes and others.
+void refuse_quantised(ConfigFields& fields, const char* key) {
+  const auto found = fields.find(key);
+  if (!found || !found->is(io::JsonKind::kObject) || found->value().items.empty()) {
+    return fields.expect_nothing(key, "heed reads quantised weights from GGUF files");
+  }
+  const std::string method = found->string_or("quant_method", "a method without a name");
+  found->fail(
+      fmt::format(": the weights are quantised by {}, which heed does not read; it reads "
+                  "GGUF files of the same model, and folders of numbers",
+                  method));
+}
+
 // Checks members of all models for which heed supports one value only.
 void check_common(ConfigFields& fields, const ModelConfig& config) {
   constexpr std::string_view kEncoderDecoder = "heed has encoders and decoders apart";
@@ -128,9 +141,8 @@ void check_common(ConfigFields& fields, const ModelConfig& config) {
     fields.find("is_decoder");  // heed's decoders are decoders with either value
   }
   fields.expect_nothing("auto_map", "the folder brings code of its own, which heed does not run");
-  constexpr std::string_view kQuantised = "heed reads quantised weights from GGUF files";
-  fields.expect_nothing("quantization_config", kQuantised);
-  fields.expect_nothing("compression_config", kQuantised);
+  refuse_quantised(fields, "quantization_config");
+  refuse_quantised(fields, "compression_config");
   fields.expect_nothing("pruned_heads", "heads that were taken out are not in the file");
 }
 

@@ -97,8 +97,10 @@ std::string hash_of_model(const Model::Parts& parts, const HashProgress& progres
                    hash_file(files[static_cast<std::size_t>(i)], count);
                  }
                });
-  if (parts.checkpoint->gguf()) return files.front().hash;
-  return io::to_hex(io::Sha256().add(listing_of(files, parts.path)).finish());
+  const bool is_folder = !parts.checkpoint->gguf();
+  if (!is_folder && files.size() == 1) return files.front().hash;
+  const std::filesystem::path folder = is_folder ? parts.path : parts.path.parent_path();
+  return io::to_hex(io::Sha256().add(listing_of(files, folder)).finish());
 }
 
 }  // namespace

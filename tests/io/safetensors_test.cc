@@ -196,8 +196,10 @@ TEST(ParseSafetensors, AnEntryHasExactlyItsKeys) {
 }
 
 TEST(ParseSafetensors, TypesThatHeedDoesNotHaveAreNamed) {
-  expect_header_refused(entry("\"F8_E4M3\"", "[8]", "[0,8]"),
-                        "tensor 'a': dtype 'F8_E4M3' is none that heed has");
+  expect_header_refused(entry("\"F8_E8M0\"", "[8]", "[0,8]"),
+                        "tensor 'a': dtype 'F8_E8M0' is none that heed has");
+  expect_refused(file_with(entry("\"F8_E4M3\"", "[8]", "[0,8]"), 8),
+                 "tensor 'a' is of type float8_e4m3fn, which heed reads in models only");
   expect_header_refused(entry("7", "[8]", "[0,8]"), "'dtype' is a number, expected a string");
   expect_header_refused(entry("[]", "[8]", "[0,8]"), "'dtype' is an array");
 }

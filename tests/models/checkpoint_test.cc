@@ -147,10 +147,11 @@ TEST_F(CheckpointFiles, AskForTensors) {
               ThrowsMessage<FormatError>(path("m").string() +
                                          ": at byte 0: none of the 2 tensors is 'x?'"));
   EXPECT_THAT([&] { checkpoint.tensor("i"); },
-              ThrowsMessage<FormatError>(HasSubstr("tensor 'i' is of type I64; read are F32, F16, "
-                                                   "BF16 and GGUF's Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
-                                                   "Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, "
-                                                   "MXFP4, TQ1_0 and TQ2_0")));
+              ThrowsMessage<FormatError>(
+                  HasSubstr("tensor 'i' is of type I64; read are F32, F16, "
+                            "BF16, F8_E4M3, F8_E5M2 and GGUF's Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
+                            "Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, "
+                            "MXFP4, TQ1_0 and TQ2_0")));
 }
 
 TEST_F(CheckpointFiles, StayMapped) {
@@ -189,12 +190,63 @@ TEST_F(CheckpointFiles, Gguf) {
   }
 }
 
-TEST_F(CheckpointFiles, GgufInPartsIsRefused) {
-  write_text(
-      path("m.gguf"),
-      GgufBuilder().add("split.count", testing_support::kU16, raw<std::uint16_t>(3)).build());
-  EXPECT_THAT([&] { Checkpoint::open(path("m.gguf")); },
+// A part of a GGUF file, with one tensor.
+std::string gguf_part(int number, int count, const std::string& tensor, int num_tensors = 3) {
+  using testing_support::kU16;
+  return GgufBuilder()
+      .add("split.no", kU16, raw(static_cast<std::uint16_t>(number)))
+      .add("split.count", kU16, raw(static_cast<std::uint16_t>(count)))
+      .add("split.tensors.count", testing_support::kI32, raw(num_tensors))
+      .add_tensor(tensor, {1}, 0, raw(static_cast<float>(number)))
+      .build();
+}
+
+class GgufParts : public CheckpointFiles {
+ protected:
+  static constexpr const char* kFirst = "m-00001-of-00003.gguf";
+  void SetUp() override {
+    CheckpointFiles::SetUp();
+    write_text(path(kFirst), gguf_part(0, 3, "a"));
+    write_text(path("m-00002-of-00003.gguf"), gguf_part(1, 3, "b"));
+    write_text(path("m-00003-of-00003.gguf"), gguf_part(2, 3, "c"));
+  }
+  template <class Error = FormatError>
+  void expect_refused(const std::string& name, const std::string& problem) {
+    EXPECT_THAT([&] { Checkpoint::open(path(name)); }, ThrowsMessage<Error>(HasSubstr(problem)));
+  }
+};
+
+TEST_F(GgufParts, AreOneCheckpoint) {
+  const Checkpoint checkpoint = Checkpoint::open(path(kFirst));
+  EXPECT_THAT(checkpoint.names(), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(to_float(checkpoint.tensor("c"))(0), 2.0F);
+  EXPECT_EQ(checkpoint.files().size(), 3U);
+  EXPECT_EQ(checkpoint.gguf()->name(), path(kFirst).string());
+}
+
+TEST_F(GgufParts, OfWhichTheFirstIsGiven) {
+  expect_refused("m-00002-of-00003.gguf",
+                 "it is part 2 of 3; give the first, whose name ends in -00001-of-00003.gguf");
+  std::filesystem::copy_file(path(kFirst), path("m.gguf"));
+  expect_refused("m.gguf", "the first of 3 parts, whose name must end in -00001-of-00003.gguf");
+  EXPECT_THAT([&] { Checkpoint::of(GgufFile::open(path(kFirst))); },
               ThrowsMessage<FormatError>(HasSubstr("it is one of 3 parts")));
+}
+
+TEST_F(GgufParts, ThatDoNotFitTogether) {
+  write_text(path("m-00003-of-00003.gguf"), gguf_part(1, 3, "c"));
+  expect_refused(kFirst, "it says that it is part 2 of 3, expected 3 of 3");
+  write_text(path("m-00003-of-00003.gguf"), gguf_part(2, 4, "c"));
+  expect_refused(kFirst, "it says that it is part 3 of 4, expected 3 of 3");
+  write_text(path("m-00003-of-00003.gguf"), gguf_part(2, 3, "a"));
+  expect_refused(kFirst, "tensor 'a' is in '" + path(kFirst).string() + "' too");
+  write_text(path(kFirst), gguf_part(0, 3, "a", 4));
+  write_text(path("m-00003-of-00003.gguf"), gguf_part(2, 3, "c"));
+  expect_refused(kFirst, "split.tensors.count is 4, but the 3 parts hold 3");
+  std::filesystem::remove(path("m-00002-of-00003.gguf"));
+  expect_refused<IoError>(kFirst, "part 2 of 3 is not there; all parts must be in one folder");
+  write_text(path(kFirst), gguf_part(3, 3, "a"));
+  expect_refused(kFirst, "split.no is 3 and split.count is 3");
 }
 
 TEST_F(CheckpointFiles, Shards) {

@@ -131,11 +131,12 @@ class WeightFormatFiles : public IoTest {};
 TEST_F(WeightFormatFiles, OpenAsMatricesOfEveryType) {
   for (std::size_t i = 0; i < kWeightFormats.size(); ++i) {
     const WeightFormat& format = kWeightFormats[i];
+    if (!format.ggml_number) continue;
     const auto type = static_cast<WeightType>(i);
     const AnyWeights weights(type, 5, 2 * format.block_elements);
     testing_support::GgufBuilder builder;
     builder.add_tensor("w", {static_cast<std::uint64_t>(2 * format.block_elements), 5},
-                       format.ggml_number, weights.bytes());
+                       *format.ggml_number, weights.bytes());
     write_text(path("m.gguf"), builder.build());
     const Checkpoint checkpoint = Checkpoint::open(path("m.gguf"));
     const WeightMatrix w(checkpoint, checkpoint.tensor("w"));
@@ -156,10 +157,10 @@ TEST_F(WeightFormatFiles, RefuseRowsAndBytesThatAreNoBlocks) {
     if (format.block_elements == 1) continue;
     const auto elements = static_cast<std::uint64_t>(format.block_elements);
     const std::string block(static_cast<std::size_t>(format.block_bytes), '\1');
-    const std::string name = io::ggml_type_name(format.ggml_number);
+    const std::string name = io::ggml_type_name(*format.ggml_number);
     const auto open = [&](std::uint64_t columns, const std::string& bytes) {
       testing_support::GgufBuilder builder;
-      builder.add_tensor("w", {columns, 1}, format.ggml_number, bytes);
+      builder.add_tensor("w", {columns, 1}, *format.ggml_number, bytes);
       write_text(path("m.gguf"), builder.build());
       Checkpoint::open(path("m.gguf"));
     };

@@ -231,7 +231,7 @@ SAID_OF_FILES = {
     "general.architecture": ("mamba", "is 'mamba', expected llama, qwen2, qwen3, olmo2, smollm3, gemma2, gemma3, gpt2 or bert"),
     "general.quantization_version": (1, "is 1, expected 2"),
     "general.alignment": (33, "is 33, a power of two is expected"),
-    "split.count": (3, "one of 3 parts"),
+    "split.count": (3, "first of 3 parts"),
 }
 
 

@@ -19,7 +19,9 @@
 /// Trained models: their files, their computation, and text generation.
 namespace heed { inline namespace v0 { namespace models {
 
-/// The storage of a tensor's elements. The quantised types store blocks of 32 neighbours of a row:
+/// The storage of a tensor's elements. float8_e4m3 has an exponent of 4 bits and no infinities, and
+/// float8_e5m2 is the first half of a Float16 (OCP 8-bit floating point, 1.0). The quantised types
+/// store blocks of 32 neighbours of a row:
 ///   Q8_0:       Float16 scale d, 32 int8 q:                     x = d · q
 ///   Q4_0:       Float16 scale d, 32 nibbles q:                  x = d · (q − 8)
 ///   Q4_1:       Float16 scale d, Float16 minimum m, 32 nibbles: x = d · q + m
@@ -53,7 +55,9 @@ enum class WeightType {
   kIQ4_XS,
   kMXFP4,
   kTQ1_0,
-  kTQ2_0
+  kTQ2_0,
+  kFloat8E4M3,
+  kFloat8E5M2
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -86,13 +90,12 @@ HEED_API Tensor<float> to_float(const StoredTensor& tensor);
 class HEED_API Checkpoint {
  public:
   /// Opens model.safetensors of a folder, or else the shards that its model.safetensors.index.json
-  /// names, or a .safetensors or .gguf file. Only headers are read. A file must not change while it
-  /// is mapped: if it becomes shorter, the system ends a process that reads the missing part.
+  /// names, or a .safetensors or .gguf file. Beside a first part, NAME-00001-of-00003.gguf, it
+  /// opens the other parts. Only headers are read. A file must not change while it is mapped: if it
+  /// becomes shorter, the system ends a process that reads the missing part.
   /// @throws FormatError naming the file and the byte where GgufFile and read_safetensors() would;
   ///     when an index names a file outside the folder or a tensor that its shard lacks, or lacks
-  ///     one
-  ///     that a shard has; for a tensor in two shards, and a GGUF file that is one of several
-  ///     parts.
+  ///     one that a shard has; for a tensor in two files, and GGUF parts that do not fit together.
   ///     IoError when a file cannot be read, is empty or not a regular file, or the folder has
   ///     neither.
   static Checkpoint open(const std::filesystem::path& path);
@@ -109,7 +112,7 @@ class HEED_API Checkpoint {
   const std::string& name() const;
   /// The files with the tensors, without an index.
   std::vector<CheckpointFile> files() const;
-  /// The GGUF file with its metadata, if the tensors are from one.
+  /// The GGUF file with the metadata, if the tensors are from one; of several parts the first.
   std::optional<GgufFile> gguf() const;
 
  private:

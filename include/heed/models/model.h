@@ -137,10 +137,11 @@ class HEED_API Model {
   Tensor<float> embed(std::span<const std::string> texts, const EmbedOptions& options = {}) const;
 
   /// The SHA-256 of the model's files in hexadecimal digits. Of a GGUF file it is what `sha256sum
-  /// FILE` prints; of a folder, that of the lines that `sha256sum FILE...` prints of the files that
-  /// load() read, sorted by name: `cd FOLDER && sha256sum FILE... | sha256sum`. It is computed at
-  /// the first call, at some hundred megabytes a second, and kept. Can be cancelled
-  /// (heed/core/cancellation.h). @throws IoError when a file cannot be read any more.
+  /// FILE` prints; of a folder, and of a GGUF file in parts, that of the lines that `sha256sum
+  /// FILE...` prints of the files that load() read, sorted by name: `cd FOLDER && sha256sum FILE...
+  /// | sha256sum`. It is computed at the first call, at some hundred megabytes a second, and kept.
+  /// Can be cancelled (heed/core/cancellation.h). @throws IoError when a file cannot be read any
+  /// more.
   std::string sha256(const HashProgress& progress = {}) const;
 
   struct Parts;  ///< weights and tokenizer, which load() makes

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "heed/models/checkpoint.h"
@@ -31,11 +32,13 @@ void decode_iq4_xs(const std::byte* blocks, std::int64_t num_blocks, float* out)
 void decode_mxfp4(const std::byte* blocks, std::int64_t num_blocks, float* out);
 void decode_tq1_0(const std::byte* blocks, std::int64_t num_blocks, float* out);
 void decode_tq2_0(const std::byte* blocks, std::int64_t num_blocks, float* out);
+void decode_float8_e4m3(const std::byte* blocks, std::int64_t num_blocks, float* out);
+void decode_float8_e5m2(const std::byte* blocks, std::int64_t num_blocks, float* out);
 
 struct WeightFormat {
   std::string_view name;
-  std::string_view safetensors_code;  // empty if safetensors files do not have the type
-  std::uint32_t ggml_number;
+  std::string_view safetensors_code;         // empty if safetensors files do not have the type
+  std::optional<std::uint32_t> ggml_number;  // none if GGUF files do not have the type
   std::int64_t block_elements;
   std::int64_t block_bytes;
   DecodeBlocks decode;
@@ -64,8 +67,10 @@ inline constexpr auto kWeightFormats = std::to_array<WeightFormat>({
     {"mxfp4", "", 39, 32, 17, decode_mxfp4, false},
     {"tq1_0", "", 34, 256, 54, decode_tq1_0, false},
     {"tq2_0", "", 35, 256, 66, decode_tq2_0, false},
+    {"float8_e4m3", "F8_E4M3", std::nullopt, 1, 1, decode_float8_e4m3, false},
+    {"float8_e5m2", "F8_E5M2", std::nullopt, 1, 1, decode_float8_e5m2, false},
 });
-static_assert(kWeightFormats.size() == static_cast<std::size_t>(WeightType::kTQ2_0) + 1);
+static_assert(kWeightFormats.size() == static_cast<std::size_t>(WeightType::kFloat8E5M2) + 1);
 
 constexpr const WeightFormat& format_of(WeightType type) {
   return kWeightFormats[static_cast<std::size_t>(type)];

@@ -1,5 +1,6 @@
 // Numbers without scales, and blocks of 32 elements with one scale.
 // Source: ggml, https://github.com/ggml-org/ggml (ggml-common.h: block_q8_0 and others).
+#include <bit>
 #include <cstring>
 
 #include "models/formats/block_formats.h"
@@ -42,6 +43,20 @@ void decode_five_bits(const std::byte* bytes, float scale, int shift, float mini
   }
 }
 
+// A sign, four bits of an exponent with the bias 7, and three bits of a fraction. The largest
+// exponent is that of numbers, too, but for the largest fraction, which stands for no number.
+float float8_e4m3(std::uint32_t bits) {
+  const std::uint32_t sign = bits >> 7 << 31;
+  const std::uint32_t exponent = bits >> 3 & 15;
+  const std::uint32_t fraction = bits & 7;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-9F;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  if ((bits & 0x7F) == 0x7F) return std::bit_cast<float>(sign | 0x7FC00000U);
+  return std::bit_cast<float>(sign | (exponent + 120) << 23 | fraction << 20);
+}
+
 }  // namespace
 
 void decode_float32(const std::byte* blocks, std::int64_t num_blocks, float* out) {
@@ -55,6 +70,19 @@ void decode_float16(const std::byte* blocks, std::int64_t num_blocks, float* out
 
 void decode_bfloat16(const std::byte* blocks, std::int64_t num_blocks, float* out) {
   decode_halves<BFloat16>(blocks, num_blocks, out);
+}
+
+void decode_float8_e4m3(const std::byte* blocks, std::int64_t num_blocks, float* out) {
+  for (std::int64_t i = 0; i < num_blocks; ++i) {
+    out[i] = float8_e4m3(std::to_integer<std::uint32_t>(blocks[i]));
+  }
+}
+
+void decode_float8_e5m2(const std::byte* blocks, std::int64_t num_blocks, float* out) {
+  for (std::int64_t i = 0; i < num_blocks; ++i) {
+    out[i] = Float16::from_bits(
+        static_cast<std::uint16_t>(std::to_integer<std::uint32_t>(blocks[i]) << 8));
+  }
 }
 
 void decode_q8_0(const std::byte* blocks, std::int64_t num_blocks, float* out) {
