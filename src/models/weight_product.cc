@@ -128,7 +128,8 @@ std::int64_t read_bytes(const WeightRows& w) {
 class ReadableRows {
  public:
   // `most_rows` of them are read at a time.
-  ReadableRows(const WeightRows& w, std::int64_t most_rows) : w_(w) {
+  ReadableRows(const WeightKernels& kernels, const WeightRows& w, std::int64_t most_rows)
+      : kernels_(kernels), w_(w) {
     if (format_of(w.type).multiplies_stored) return;
     const std::int64_t rows = std::min(most_rows, w.num_rows);
     floats_.resize(static_cast<std::size_t>(checked_multiply(rows, w.columns)));
@@ -139,7 +140,7 @@ class ReadableRows {
     const WeightRows stored = w_.slice(first, last);
     if (format_of(w_.type).multiplies_stored) return stored;
     for (std::int64_t i = 0; i < stored.num_rows; ++i) {
-      decode(w_.type, stored.row(i), w_.columns, floats_.data() + i * w_.columns);
+      kernels_.decode(w_.type, stored.row(i), w_.columns, floats_.data() + i * w_.columns);
     }
     return {.bytes = std::as_bytes(std::span(floats_)).data(),
             .num_rows = stored.num_rows,
@@ -148,6 +149,7 @@ class ReadableRows {
   }
 
  private:
+  const WeightKernels& kernels_;
   const WeightRows& w_;
   std::vector<float> floats_;
 };
@@ -223,7 +225,7 @@ void multiply_few(const WeightKernels& kernels, const WeightRows& w, FloatView x
   };
   parallel_for(0, w.num_rows, chunk_rows(w, inputs.num_rows),
                [&](std::int64_t first, std::int64_t last) {
-                 ReadableRows readable(w, tile);
+                 ReadableRows readable(kernels, w, tile);
                  for (std::int64_t row = first; row < last; row += tile) {
                    multiply_tile(readable, row, std::min(row + tile, last));
                  }
@@ -241,7 +243,7 @@ void multiply_near(const WeightKernels& kernels, const WeightRows& w, FloatView 
   const std::int64_t products = checked_multiply(inputs.num_rows, w.columns);
   const std::int64_t rows = rows_of(kChunkProducts, products, kernels.panel_rows);
   parallel_for(0, w.num_rows, rows, [&](std::int64_t first, std::int64_t last) {
-    ReadableRows readable(w, kernels.panel_rows);
+    ReadableRows readable(kernels, w, kernels.panel_rows);
     for (std::int64_t row = first; row < last; row += kernels.panel_rows) {
       multiply_panel(readable, row, std::min(row + kernels.panel_rows, last));
     }

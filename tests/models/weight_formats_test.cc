@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -107,6 +109,27 @@ TEST_P(WeightFormats, HaveProductsOfTheConvertedMatrix) {
   for (const std::int64_t rows : {1, 2, 7, 17, 49, 101}) expect_product_of_floats(rows, block);
   expect_product_of_floats(50, 3 * block);
   expect_product_of_floats(3, 5 * block);
+}
+
+// Every byte has every value: elements may be infinite or no numbers.
+TEST_P(WeightFormats, AreConvertedByEveryInstructionSetAsByPlainLoops) {
+  const std::int64_t count = 512 * format().block_elements;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(512 * format().block_bytes));
+  std::mt19937 random(3);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() & 255U);
+  std::vector<float> expected(static_cast<std::size_t>(count));
+  decode(type(), bytes.data(), count, expected.data());
+  for (const WeightKernels* kernels : supported_weight_kernels()) {
+    std::vector<float> found(expected.size());
+    kernels->decode(type(), bytes.data(), count, found.data());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const bool is_number = !std::isnan(expected[i]);
+      ASSERT_EQ(!std::isnan(found[i]), is_number) << kernels->name << ' ' << i;
+      if (!is_number) continue;
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(found[i]), std::bit_cast<std::uint32_t>(expected[i]))
+          << kernels->name << ' ' << i;
+    }
+  }
 }
 
 TEST_P(WeightFormats, HaveTheSameBitsForAnyThreadsAndInputsBeside) {

@@ -3,32 +3,19 @@
 // https://github.com/ggml-org/ggml (ggml-common.h: block_q2_K to block_q6_K).
 #include "models/formats/block_formats.h"
 #include "models/formats/block_reading.h"
+#include "models/formats/part_scales.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
 using formats::kSuperBlock;
+using formats::PartScale;
+using formats::q3_k_scale;
 using formats::read_byte;
 using formats::read_float16;
 using formats::scaled;
-
-// The scale and the minimum of a part of 32 elements.
-struct PartScale {
-  int scale;
-  int minimum;
-};
-
-// Twelve bytes hold eight scales and eight minimums of six bits: bytes 0 to 3 scales 0 to 3, bytes
-// 4 to 7 their minimums, bytes 8 to 11 the lower nibbles of the others, whose two upper bits are
-// those of bytes 0 to 7.
-PartScale six_bits(const std::byte* bytes, int part) {
-  if (part < 4) return {read_byte(bytes, part) & 63, read_byte(bytes, part + 4) & 63};
-  const int lower = read_byte(bytes, part + 4);
-  const int scale_top = read_byte(bytes, part - 4) >> 6;
-  const int minimum_top = read_byte(bytes, part) >> 6;
-  return {(lower & 15) | scale_top << 4, lower >> 4 | minimum_top << 4};
-}
+using formats::six_bits;
 
 // d, dmin, 12 bytes of scales, and for each pair of parts 32 bytes with the nibbles of both. Five
 // bits have the fifth bit of part p in bit p of 32 bytes before.
@@ -68,14 +55,6 @@ void decode_q2_k_block(const std::byte* block, float* out) {
       out[i] = scaled(scale, two_bits(block + 16, i)) - minimum;
     }
   }
-}
-
-// Scale p of sixteen with six bits: the lower four in a nibble of the first eight bytes, the upper
-// two in the last four.
-int q3_k_scale(const std::byte* bytes, int p) {
-  const int lower = read_byte(bytes, p % 8) >> p / 8 * 4 & 15;
-  const int upper = read_byte(bytes, 8 + p % 4) >> p / 4 * 2 & 3;
-  return (lower | upper << 4) - 32;
 }
 
 // The third bit of each element, two bits of each, scales, d. Without the third bit, 4 is

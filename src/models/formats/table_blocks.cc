@@ -2,21 +2,19 @@
 // Source: ggml, https://github.com/ggml-org/ggml (ggml-common.h: kvalues_iq4nl, kvalues_mxfp4,
 // block_iq4_nl and others). MXFP4: the OCP Microscaling Formats (MX) specification, version 1.0.
 #include <array>
-#include <bit>
 
 #include "models/formats/block_formats.h"
 #include "models/formats/block_reading.h"
+#include "models/formats/part_scales.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
 namespace {
 
-using ChosenNumbers = std::array<std::int8_t, 16>;
-
-constexpr ChosenNumbers kIq4Numbers{-127, -104, -83, -65, -49, -35, -22, -10,
-                                    1,    13,   25,  38,  53,  69,  89,  113};
-// Twice the numbers of E2M1.
-constexpr ChosenNumbers kMxfp4Numbers{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+using formats::ChosenNumbers;
+using formats::half_power;
+using formats::kIq4Numbers;
+using formats::kMxfp4Numbers;
 
 // The elements of 16 bytes: their low nibbles, then the high ones.
 void choose_numbers(const std::byte* nibbles, float scale, const ChosenNumbers& numbers,
@@ -31,17 +29,11 @@ void choose_numbers(const std::byte* nibbles, float scale, const ChosenNumbers& 
 // Float16 d, the upper two bits of eight scales of six bits, the lower four, and the nibbles.
 void decode_iq4_xs_block(const std::byte* block, float* out) {
   const float d = formats::read_float16(block);
-  const int upper = formats::read_number<std::uint16_t>(block + 2);
   for (int part = 0; part < 8; ++part) {
-    const int lower = formats::read_byte(block + 4, part / 2) >> part % 2 * 4 & 15;
-    const int scale = (lower | (upper >> part * 2 & 3) << 4) - 32;
-    choose_numbers(block + 8 + part * 16, formats::scaled(d, scale), kIq4Numbers, out + part * 32);
+    choose_numbers(block + 8 + part * 16,
+                   formats::scaled(d, formats::iq4_xs_scale(block + 2, part)), kIq4Numbers,
+                   out + part * 32);
   }
-}
-
-// Half of 2^(e − 127), which is no normal number for e < 2.
-float half_power(std::uint32_t e) {
-  return std::bit_cast<float>(e < 2 ? 0x00200000U << e : (e - 1) << 23U);
 }
 
 // Digit `power` of a byte, which is a fraction of 256 with five digits of base three.

@@ -14,6 +14,7 @@
 
 #if HEED_HAS_VECTORS
 
+#include "models/kernels/blocks-inl.h"
 #include "models/kernels/panels-inl.h"
 #include "models/kernels/products-inl.h"
 
@@ -60,8 +61,12 @@ void decode_all(WeightType type, const std::byte* bytes, std::int64_t count, flo
     case WeightType::kQ4_1:
       return decode_blocks<StoredQ41>(bytes, count, out);
     default:
-      return models::decode(type, bytes, count, out);
+      break;
   }
+  for (const VectorDecoder& decoder : kVectorDecoders) {
+    if (decoder.type == type) return decoder.decode(bytes, count, out);
+  }
+  models::decode(type, bytes, count, out);
 }
 
 void sum_all_blocks(const float* x, std::int64_t count, float* sums) {
