@@ -41,6 +41,7 @@ void add_verbs(CLI::App& command) {
   heed::cli::add_lesson(command);
   heed::cli::add_gallery(command);
   heed::cli::add_train(command);
+  heed::cli::add_models(command);
   heed::cli::add_generate(command);
   heed::cli::add_embed(command);
   heed::cli::add_diagnose(command);

@@ -29,6 +29,7 @@ void add_generate(CLI::App& command);
 void add_embed(CLI::App& command);
 void add_diagnose(CLI::App& command);
 void add_heads(CLI::App& command);
+void add_models(CLI::App& command);
 void add_translate(CLI::App& command);
 void add_evaluate(CLI::App& command);
 void add_compare(CLI::App& command);

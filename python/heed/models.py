@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import os
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
-__all__ = ["ChatPrompt", "Generated", "Model", "SealDifference", "load", "seal_differences"]
+__all__ = ["ChatPrompt", "Generated", "Model", "SealDifference", "describe", "load", "seal_differences"]
 
 
 @dataclass(frozen=True)
@@ -187,3 +188,12 @@ def load(path: str | os.PathLike[str]) -> Model:
     """The model of a folder (config.json, model.safetensors, tokenizer.json) or of a GGUF file. Weights are read where
     the files are mapped, and stay as they are stored."""
     return Model(_heed.load_model(os.fspath(path)))
+
+
+def describe(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """What a path holds, without reading weights: one dict for the model, or for each model of a folder that is none itself.
+
+    Members: path, kind ("gguf" or "folder"), opens, refusals (the error for each part that load() would refuse), architecture,
+    config (family, sizes, windows and rotary bases of the layers; None where it is refused), num_files, num_elements, num_bytes,
+    tensors (for each type: type, tensors, elements, bytes, is_read), num_tokens of the tokenizer, has_chat_template."""
+    return [json.loads(text) for text in _heed.describe_models(os.fspath(path))]

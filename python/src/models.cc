@@ -15,6 +15,7 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "call.h"
+#include "heed/models/describe.h"
 #include "heed/models/generate.h"
 #include "heed/models/model.h"
 #include "heed/models/seal.h"
@@ -247,6 +248,18 @@ void bind_models(nb::module_& module) {
   module.def(
       "load_model",
       [](const std::string& path) { return without_lock([&] { return models::load(path); }); },
+      nb::arg("path"));
+  module.def(
+      "describe_models",
+      [](const std::string& path) {
+        return without_lock([&] {
+          std::vector<std::string> found;
+          for (const auto& model : models::find_models(path)) {
+            found.push_back(models::to_json(models::describe(model)));
+          }
+          return found;
+        });
+      },
       nb::arg("path"));
   module.def("seal_differences", &seal_differences, nb::arg("expected"), nb::arg("found"));
 }

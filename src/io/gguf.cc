@@ -12,6 +12,7 @@
 #include "heed/core/error.h"
 #include "io/gguf_header.h"
 #include "io/gguf_keys.h"
+#include "io/gguf_parts.h"
 #include "io/mapped_file.h"
 
 namespace heed { inline namespace v0 {
@@ -35,7 +36,21 @@ struct GgufFile::Contents {
   std::string name;
   std::unique_ptr<const io::MappedFile> file;  // null if the bytes are memory of the caller
   std::span<const std::byte> bytes;
-  io::GgufHeader header;
+  io::GgufHeader header;        // with the tensors of all parts
+  std::vector<GgufFile> parts;  // if there are several, all of them
+
+  void add(const GgufFile& part) {
+    for (const auto& [tensor, stored] : part.tensors()) {
+      GgufTensor placed = stored;
+      placed.part = parts.size();
+      const auto [place, is_new] = header.tensors.emplace(tensor, placed);
+      if (is_new) continue;
+      throw FormatError(part.name(), stored.offset,
+                        fmt::format("tensor '{}' is in '{}' too", io::printable(tensor),
+                                    parts[place->second.part].name()));
+    }
+    parts.push_back(part);
+  }
 
   const GgufValue& value(std::string_view key) const {
     const auto found = header.metadata.find(key);
@@ -62,6 +77,23 @@ struct GgufFile::Contents {
 GgufFile::GgufFile(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
 
 GgufFile GgufFile::open(const std::filesystem::path& path) {
+  const GgufFile first = open_alone(path);
+  const std::vector<std::filesystem::path> paths = io::other_gguf_parts(first);
+  if (paths.empty()) return first;
+  const std::int64_t count = std::ssize(paths) + 1;
+  auto contents = std::make_shared<Contents>();
+  contents->name = first.name();
+  contents->bytes = first.bytes();
+  contents->header = first.contents_->header;
+  contents->parts.push_back(first);
+  for (const std::filesystem::path& other : paths) {
+    contents->add(io::open_gguf_part(other, std::ssize(contents->parts), count));
+  }
+  io::check_num_tensors(first, std::ssize(contents->header.tensors));
+  return GgufFile(std::move(contents));
+}
+
+GgufFile GgufFile::open_alone(const std::filesystem::path& path) {
   auto contents = std::make_shared<Contents>();
   contents->name = path.string();
   contents->file = std::make_unique<const io::MappedFile>(path);
@@ -81,6 +113,13 @@ GgufFile GgufFile::parse(std::span<const std::byte> bytes, const std::string& na
 const std::string& GgufFile::name() const noexcept { return contents_->name; }
 
 std::span<const std::byte> GgufFile::bytes() const noexcept { return contents_->bytes; }
+
+std::vector<GgufPart> GgufFile::parts() const {
+  if (contents_->parts.empty()) return {{name(), bytes()}};
+  std::vector<GgufPart> parts;
+  for (const GgufFile& part : contents_->parts) parts.push_back({part.name(), part.bytes()});
+  return parts;
+}
 
 const std::map<std::string, GgufValue, std::less<>>& GgufFile::metadata() const noexcept {
   return contents_->header.metadata;

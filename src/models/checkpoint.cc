@@ -15,12 +15,12 @@
 #include "heed/core/error.h"
 #include "io/byte_source.h"
 #include "io/gguf_header.h"
+#include "io/gguf_parts.h"
 #include "io/io_error.h"
 #include "io/mapped_file.h"
 #include "io/safetensors_header.h"
 #include "io/text_file.h"
 #include "models/formats/block_formats.h"
-#include "models/gguf_parts.h"
 #include "models/model_files.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -120,7 +120,7 @@ Tensor<float> to_float(const StoredTensor& tensor) {
 struct Checkpoint::Files {
   std::string name;
   std::vector<std::unique_ptr<const io::MappedFile>> mapped;
-  std::vector<GgufFile> gguf;  // the parts of one file
+  std::optional<GgufFile> gguf;
   std::map<std::string, Entry, std::less<>> tensors;
 
   void add_safetensors(const fs::path& path);
@@ -156,10 +156,16 @@ void Checkpoint::Files::add_safetensors(const fs::path& path) {
 }
 
 void Checkpoint::Files::add_gguf(const GgufFile& file) {
-  gguf.push_back(file);
+  const std::vector<GgufPart> parts = file.parts();
+  if (io::num_gguf_parts(file) > std::max<std::int64_t>(std::ssize(parts), 1)) {
+    throw FormatError(
+        file.name(), 0,
+        fmt::format("it is one of {} parts; open the first by its path", io::num_gguf_parts(file)));
+  }
+  gguf = file;
   for (const auto& [tensor, stored] : file.tensors()) {
     add(tensor, {type_of_ggml(stored.type), io::ggml_type_name(stored.type), stored.shape,
-                 stored.bytes, file.name(), stored.offset});
+                 stored.bytes, parts[stored.part].name, stored.offset});
   }
 }
 
@@ -209,7 +215,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   if (fs::is_directory(path, error)) {
     files->add_folder(path);
   } else if (is_gguf(path)) {
-    for (const GgufFile& part : open_gguf_parts(path)) files->add_gguf(part);
+    files->add_gguf(GgufFile::open(path));
   } else {
     files->add_safetensors(path);
   }
@@ -217,7 +223,6 @@ Checkpoint Checkpoint::open(const fs::path& path) {
 }
 
 Checkpoint Checkpoint::of(const GgufFile& file) {
-  check_is_whole(file);
   auto files = std::make_shared<Files>();
   files->name = file.name();
   files->add_gguf(file);
@@ -229,6 +234,16 @@ std::vector<std::string> Checkpoint::names() const {
   names.reserve(files_->tensors.size());
   for (const auto& [name, entry] : files_->tensors) names.push_back(name);
   return names;
+}
+
+std::vector<TensorEntry> Checkpoint::entries() const {
+  std::vector<TensorEntry> entries;
+  entries.reserve(files_->tensors.size());
+  for (const auto& [name, entry] : files_->tensors) {
+    entries.push_back({name, entry.type_name, entry.type.has_value(), entry.shape.num_elements(),
+                       std::ssize(entry.bytes)});
+  }
+  return entries;
 }
 
 bool Checkpoint::contains(std::string_view name) const { return files_->tensors.contains(name); }
@@ -253,14 +268,13 @@ const std::string& Checkpoint::name() const { return files_->name; }
 
 std::vector<CheckpointFile> Checkpoint::files() const {
   std::vector<CheckpointFile> files;
-  for (const GgufFile& part : files_->gguf) files.push_back({part.name(), part.bytes()});
+  if (files_->gguf) {
+    for (const GgufPart& part : files_->gguf->parts()) files.push_back({part.name, part.bytes});
+  }
   for (const auto& file : files_->mapped) files.push_back({file->name(), file->bytes()});
   return files;
 }
 
-std::optional<GgufFile> Checkpoint::gguf() const {
-  if (files_->gguf.empty()) return std::nullopt;
-  return files_->gguf.front();
-}
+std::optional<GgufFile> Checkpoint::gguf() const { return files_->gguf; }
 
 }}}  // namespace heed::v0::models

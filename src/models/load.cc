@@ -1,4 +1,6 @@
 // Loads the parts of a transformer from files.
+#include "models/load.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -153,12 +155,22 @@ void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& 
   read_head(reader, names, parts);
 }
 
+}  // namespace
+
 bool has_tokenizer(const std::filesystem::path& folder) {
   return std::filesystem::exists(folder / "tokenizer.json") ||
          std::filesystem::exists(folder / "vocab.txt");
 }
 
-}  // namespace
+void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
+  const WeightNames& names =
+      checkpoint.gguf() ? names_in_gguf(config.family) : names_in_folder(config.family);
+  Model::Parts parts;
+  parts.config = config;
+  WeightReader reader(checkpoint, names, WeightReader::Reads::kSizes);
+  read_weights(reader, names, parts);
+  reader.check_all_read(config);
+}
 
 Model load(const std::filesystem::path& path) {
   const io::ReadFiles small_files;

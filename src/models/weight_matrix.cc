@@ -77,6 +77,14 @@ WeightMatrix::WeightMatrix(Tensor<float> elements) {
       std::make_shared<const Elements>(Elements{.rows = rows, .floats = std::move(elements)});
 }
 
+WeightMatrix WeightMatrix::without_elements(std::int64_t rows, std::int64_t columns) {
+  WeightMatrix result;
+  result.num_rows_ = rows;
+  result.elements_ =
+      std::make_shared<const Elements>(Elements{.rows = {.num_rows = rows, .columns = columns}});
+  return result;
+}
+
 std::int64_t WeightMatrix::rows() const noexcept { return num_rows_; }
 
 std::int64_t WeightMatrix::columns() const noexcept {

@@ -22,8 +22,8 @@ bool fits_pattern(std::string_view pattern, std::string_view name) {
 
 }  // namespace
 
-WeightReader::WeightReader(const Checkpoint& checkpoint, const WeightNames& names)
-    : checkpoint_(checkpoint), names_(names) {
+WeightReader::WeightReader(const Checkpoint& checkpoint, const WeightNames& names, Reads reads)
+    : checkpoint_(checkpoint), names_(names), reads_(reads) {
   if (!checkpoint.contains(fmt::format("{}.weight", names.tokens))) prefix_ = names.prefix;
 }
 
@@ -41,15 +41,19 @@ bool WeightReader::contains(std::string_view name) const {
 
 WeightMatrix WeightReader::matrix(const std::string& name, std::int64_t rows,
                                   std::int64_t columns) {
-  return {checkpoint_, taken(name + ".weight", {rows, columns})};
+  const StoredTensor stored = taken(name + ".weight", {rows, columns});
+  if (reads_ == Reads::kSizes) return WeightMatrix::without_elements(rows, columns);
+  return {checkpoint_, stored};
 }
 
 Projection WeightReader::projection(const std::string& name, std::int64_t rows,
                                     std::int64_t columns, bool has_bias) {
   Projection projection;
   if (names_.is_transposed) {
-    const Tensor<float> elements = to_float(taken(name + ".weight", {columns, rows}));
-    projection.weight = WeightMatrix(to_tensor(elements.view().permute({1, 0})));
+    const StoredTensor stored = taken(name + ".weight", {columns, rows});
+    projection.weight = reads_ == Reads::kSizes
+                            ? WeightMatrix::without_elements(rows, columns)
+                            : WeightMatrix(to_tensor(FloatView(to_float(stored)).permute({1, 0})));
   } else {
     projection.weight = matrix(name, rows, columns);
   }
@@ -80,7 +84,8 @@ StoredTensor WeightReader::taken(const std::string& name, const Shape& expected)
 }
 
 Tensor<float> WeightReader::vector(const std::string& name, std::int64_t size) {
-  return to_float(taken(name, {size}));
+  const StoredTensor stored = taken(name, {size});
+  return reads_ == Reads::kSizes ? Tensor<float>({size}) : to_float(stored);
 }
 
 bool WeightReader::is_harmless(std::string_view name) const {

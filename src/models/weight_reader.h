@@ -60,8 +60,13 @@ const WeightNames& names_in_gguf(Family family);
 // FormatError naming a tensor that is missing or has another shape.
 class WeightReader {
  public:
-  // Both arguments must outlive the reader.
-  WeightReader(const Checkpoint& checkpoint, const WeightNames& names);
+  enum class Reads {
+    kWeights,
+    kSizes,  // checks tensors only: matrices are without elements, vectors are 0
+  };
+  // Checkpoint and names must outlive the reader.
+  WeightReader(const Checkpoint& checkpoint, const WeightNames& names,
+               Reads reads = Reads::kWeights);
 
   std::string of_model(std::string_view name) const;
   std::string of_layer(std::int64_t layer, std::string_view name) const;
@@ -86,6 +91,7 @@ class WeightReader {
 
   const Checkpoint& checkpoint_;
   const WeightNames& names_;
+  Reads reads_;
   std::string_view prefix_;
   std::vector<std::string> read_;
 };

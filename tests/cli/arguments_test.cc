@@ -97,8 +97,9 @@ enum class Kind { kFlag, kWhole, kNumber, kText };
 Kind kind_of(const std::string& type) {
   static const std::set<std::string> whole{"N", "N,..."};
   static const std::set<std::string> numbers{"NUMBER", "P", "T", "C"};
-  static const std::set<std::string> texts{"FILE", "DIR",   "PATH", "TYPE", "HEADS",  "DIR|FILE",
-                                           "TEXT", "NAMES", "MASK", "NAME", "SOURCE", "LOG"};
+  static const std::set<std::string> texts{"FILE",     "DIR",  "PATH",  "TYPE", "HEADS",
+                                           "DIR|FILE", "TEXT", "NAMES", "MASK", "NAME",
+                                           "SOURCE",   "LOG",  "SEAL"};
   if (type.empty()) return Kind::kFlag;
   if (whole.count(type) > 0) return Kind::kWhole;
   if (numbers.count(type) > 0) return Kind::kNumber;

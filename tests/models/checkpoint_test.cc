@@ -229,7 +229,7 @@ TEST_F(GgufParts, OfWhichTheFirstIsGiven) {
                  "it is part 2 of 3; give the first, whose name ends in -00001-of-00003.gguf");
   std::filesystem::copy_file(path(kFirst), path("m.gguf"));
   expect_refused("m.gguf", "the first of 3 parts, whose name must end in -00001-of-00003.gguf");
-  EXPECT_THAT([&] { Checkpoint::of(GgufFile::open(path(kFirst))); },
+  EXPECT_THAT([&] { Checkpoint::of(GgufFile::open_alone(path(kFirst))); },
               ThrowsMessage<FormatError>(HasSubstr("it is one of 3 parts")));
 }
 

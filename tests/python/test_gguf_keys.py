@@ -184,6 +184,11 @@ def file(request, tmp_path_factory) -> GgufModel:
 def assert_refused(file: GgufModel, keys: dict[str, Any], pattern: str) -> None:
     with pytest.raises((ValueError, RuntimeError), match=pattern):
         heed.models.load(file.write(keys))
+    try:
+        refusals = heed.models.describe(file.folder / "model.gguf")[0]["refusals"]
+    except (ValueError, RuntimeError) as error:  # of the header
+        refusals = [str(error)]
+    assert any(re.search(pattern, refusal) for refusal in refusals)
 
 
 def full_names(file: GgufModel, keys: dict[str, Any]) -> dict[str, Any]:

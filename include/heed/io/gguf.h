@@ -37,24 +37,39 @@ struct GgufTensor {
   Shape shape;             ///< row-major: ggml's dimensions in reverse
   /// The elements in the file; empty for a type whose size heed does not know.
   std::span<const std::byte> bytes;
-  std::int64_t offset = 0;  ///< of the tensor's first byte in the file
+  std::int64_t offset = 0;  ///< of the tensor's first byte in its file
+  std::size_t part = 0;     ///< the index of its file in parts()
 };
 
-/// A GGUF file, mapped. A handle: copies share the mapping. Immutable.
+/// A file of which a GGUF file consists.
+struct GgufPart {
+  std::string name;
+  std::span<const std::byte> bytes;
+};
+
+/// A GGUF file, mapped, with all its parts. A handle: copies share the mapping. Immutable.
 class HEED_API GgufFile {
  public:
-  /// Maps the file and reads its header, which takes at most about ten times its size in memory.
-  /// @throws FormatError naming the file, the byte and the problem; IoError when it cannot be
-  ///     read, is empty or not a regular file.
+  /// Maps the file and reads its header, which takes at most about ten times its size in memory. Of
+  /// a file that llama.cpp's gguf-split divided it takes the first part, NAME-00001-of-00003.gguf,
+  /// and finds the others beside it.
+  /// @throws FormatError naming the file, the byte and the problem, also when parts do not fit
+  ///     together; IoError when a file cannot be read, is empty or not a regular file.
   static GgufFile open(const std::filesystem::path& path);
+  /// Opens one file, also if it is one of several parts.
+  static GgufFile open_alone(const std::filesystem::path& path);
   /// open() of the bytes of a file, which must outlive the result. `name` is the file's name in
   /// errors.
   static GgufFile parse(std::span<const std::byte> bytes, const std::string& name);
 
   const std::string& name() const noexcept;
-  /// The whole file.
+  /// The whole file; of several parts the first.
   std::span<const std::byte> bytes() const noexcept;
+  /// All files, this one first.
+  std::vector<GgufPart> parts() const;
+  /// That of the first part.
   const std::map<std::string, GgufValue, std::less<>>& metadata() const noexcept;
+  /// Those of all parts.
   const std::map<std::string, GgufTensor, std::less<>>& tensors() const noexcept;
 
   /// The value of a key; number() accepts an integer. @throws FormatError naming the file and the

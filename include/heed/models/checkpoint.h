@@ -76,6 +76,15 @@ struct StoredTensor {
   std::span<const std::byte> bytes;  ///< may have any alignment
 };
 
+/// A tensor of a checkpoint, of any type.
+struct TensorEntry {
+  std::string name;
+  std::string type;     ///< as the file spells it: "BF16", "Q4_K"
+  bool is_read = true;  ///< false if the type is none of WeightType
+  std::int64_t num_elements = 0;
+  std::int64_t num_bytes = 0;  ///< 0 for a type whose size heed does not know
+};
+
 /// A file of a checkpoint, mapped. Valid as long as the Checkpoint or a copy of it exists.
 struct CheckpointFile {
   std::string name;  ///< its path
@@ -105,6 +114,8 @@ class HEED_API Checkpoint {
   /// The names of all tensors, sorted.
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const;
+  /// All tensors, sorted by name.
+  std::vector<TensorEntry> entries() const;
   /// @throws FormatError naming the checkpoint and the tensor when there is none of this name, and
   /// also its type when it is none of WeightType.
   StoredTensor tensor(std::string_view name) const;

@@ -23,6 +23,9 @@ class HEED_API WeightMatrix {
   WeightMatrix(const Checkpoint& checkpoint, const StoredTensor& tensor);
   /// A matrix that owns its elements. @throws InvalidArgument when the tensor is not of rank 2.
   explicit WeightMatrix(Tensor<float> elements);
+  /// A matrix of which only the sizes are known, for checks of files: its elements must not be
+  /// read.
+  static WeightMatrix without_elements(std::int64_t rows, std::int64_t columns);
 
   std::int64_t rows() const noexcept;
   std::int64_t columns() const noexcept;

@@ -1,4 +1,4 @@
-#include "models/gguf_parts.h"
+#include "io/gguf_parts.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "core/printable.h"
 #include "heed/core/error.h"
 
-namespace heed { inline namespace v0 { namespace models {
+namespace heed { inline namespace v0 { namespace io {
 
 namespace fs = std::filesystem;
 
@@ -25,8 +25,6 @@ constexpr std::int64_t kMostParts = 99999;
 std::int64_t integer_or(const GgufFile& file, std::string_view key, std::int64_t otherwise) {
   return file.contains(key) ? file.integer(key) : otherwise;
 }
-
-std::int64_t num_parts(const GgufFile& file) { return integer_or(file, kCountKey, 1); }
 
 std::string ending_of_part(std::int64_t index, std::int64_t count) {
   return fmt::format("-{:05}-of-{:05}.gguf", index + 1, count);
@@ -56,53 +54,44 @@ std::string stem_of(const GgufFile& first, std::int64_t count) {
   return std::string(name.substr(0, name.size() - ending.size()));
 }
 
-GgufFile open_part(const fs::path& path, std::int64_t index, std::int64_t count) {
+}  // namespace
+
+std::int64_t num_gguf_parts(const GgufFile& file) { return integer_or(file, kCountKey, 1); }
+
+std::vector<fs::path> other_gguf_parts(const GgufFile& first) {
+  const std::int64_t count = num_gguf_parts(first);
+  std::vector<fs::path> paths;
+  if (count <= 1) return paths;
+  const std::string stem = stem_of(first, count);
+  for (std::int64_t i = 1; i < count; ++i) paths.emplace_back(stem + ending_of_part(i, count));
+  return paths;
+}
+
+GgufFile open_gguf_part(const fs::path& path, std::int64_t index, std::int64_t count) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     throw IoError(
         fmt::format("cannot read '{}': part {} of {} is not there; all parts must be in "
                     "one folder",
-                    io::printable(path.string()), index + 1, count));
+                    printable(path.string()), index + 1, count));
   }
-  GgufFile part = GgufFile::open(path);
-  if (integer_or(part, kNumberKey, 0) != index || num_parts(part) != count) {
+  GgufFile part = GgufFile::open_alone(path);
+  const std::int64_t number = integer_or(part, kNumberKey, 0);
+  if (number != index || num_gguf_parts(part) != count) {
     throw FormatError(
         part.name(), 0,
         fmt::format("it says that it is part {} of {}, expected {} of {}",
-                    integer_or(part, kNumberKey, 0) + 1, num_parts(part), index + 1, count));
+                    number < count ? number + 1 : number, num_gguf_parts(part), index + 1, count));
   }
   return part;
 }
 
-void check_num_tensors(const std::vector<GgufFile>& parts) {
-  std::int64_t found = 0;
-  for (const GgufFile& part : parts) found += std::ssize(part.tensors());
-  const std::int64_t expected = integer_or(parts.front(), kTensorsKey, found);
+void check_num_tensors(const GgufFile& first, std::int64_t found) {
+  const std::int64_t expected = integer_or(first, kTensorsKey, found);
   if (found == expected) return;
-  throw FormatError(parts.front().name(), 0,
+  throw FormatError(first.name(), 0,
                     fmt::format("{} is {}, but the {} parts hold {}", kTensorsKey, expected,
-                                parts.size(), found));
+                                num_gguf_parts(first), found));
 }
 
-}  // namespace
-
-std::vector<GgufFile> open_gguf_parts(const fs::path& path) {
-  std::vector<GgufFile> parts{GgufFile::open(path)};
-  const std::int64_t count = num_parts(parts.front());
-  if (count <= 1) return parts;
-  const std::string stem = stem_of(parts.front(), count);
-  for (std::int64_t i = 1; i < count; ++i) {
-    parts.push_back(open_part(stem + ending_of_part(i, count), i, count));
-  }
-  check_num_tensors(parts);
-  return parts;
-}
-
-void check_is_whole(const GgufFile& file) {
-  if (num_parts(file) <= 1) return;
-  throw FormatError(
-      file.name(), 0,
-      fmt::format("it is one of {} parts; open the first by its path", num_parts(file)));
-}
-
-}}}  // namespace heed::v0::models
+}}}  // namespace heed::v0::io
