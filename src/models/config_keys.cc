@@ -27,22 +27,6 @@ constexpr std::string_view kWithoutEffect[] = {
     "cls_token_id", "mask_token_id", "model_max_length", "prefix", "sep_token_id",
     "tokenizer_class", "tokenizer_model_max_length", "unk_token_id"};
 
-constexpr std::string_view kBertWithoutEffect[] = {
-    // The pooler, whose vector heed does not use.
-    "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-    "pooler_size_per_head", "pooler_type",
-    // Initial values of DistilBERT's positions, and what is dropped in training.
-    "sinusoidal_pos_embds", "dropout", "qa_dropout", "seq_classif_dropout",
-    // No weights are tied to the token embeddings: heed has no head of BERT.
-    "tie_word_embeddings"};
-
-constexpr std::string_view kGpt2WithoutEffect[] = {
-    // The context length in early files; n_positions is the one that counts.
-    "n_ctx", "predict_special_tokens",
-    // The head that summarises a text for classifiers.
-    "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
-    "summary_use_proj"};
-
 constexpr std::string_view kOfGeneration[] = {"_from_model_config",
                                               "assistant_confidence_threshold",
                                               "assistant_early_exit",
@@ -120,12 +104,6 @@ constexpr std::string_view kOfGeneration[] = {"_from_model_config",
 }  // namespace
 
 std::span<const std::string_view> keys_without_effect() { return kWithoutEffect; }
-
-std::span<const std::string_view> keys_without_effect(Family family) {
-  if (family < Family::kGpt2) return kBertWithoutEffect;
-  if (family == Family::kGpt2) return kGpt2WithoutEffect;
-  return {};
-}
 
 std::span<const std::string_view> keys_of_generation() { return kOfGeneration; }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -110,6 +111,11 @@ void ConfigFields::expect(std::string_view key, std::int64_t value, std::string_
   }
 }
 
+void ConfigFields::expect(std::string_view key, double value, std::string_view why) {
+  const auto found = find(key);
+  if (found && found->number() != value) refuse(*found, fmt::format("{}", value), why);
+}
+
 void ConfigFields::expect(std::string_view key, const char* value, std::string_view why) {
   const auto found = find(key);
   if (found && found->string() != value) refuse(*found, fmt::format("\"{}\"", value), why);
@@ -137,6 +143,13 @@ void ConfigFields::check_all_known() const {
 }
 
 namespace {
+
+// In the order of Family.
+constexpr std::array kFamilyNames = std::to_array<std::string_view>(
+    {"bert",   "roberta", "distilbert", "gpt2",     "llama",      "qwen3", "olmo2", "smollm3",
+     "gemma2", "gemma3",  "gpt_neox",   "gpt_neo",  "gptj",       "opt",   "bloom", "falcon",
+     "phi",    "phi3",    "granite",    "stablelm", "starcoder2", "cohere"});
+static_assert(kFamilyNames.size() == static_cast<std::size_t>(Family::kCohere) + 1);
 
 // Far above every existing model; products of any three sizes fit into 63 bits.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
@@ -169,31 +182,7 @@ void check_rotary(const ModelConfig& config, const RotaryPositions& rotary,
 
 }  // namespace
 
-std::string_view to_string(Family family) {
-  switch (family) {
-    case Family::kBert:
-      return "bert";
-    case Family::kRoberta:
-      return "roberta";
-    case Family::kDistilBert:
-      return "distilbert";
-    case Family::kGpt2:
-      return "gpt2";
-    case Family::kLlama:
-      return "llama";
-    case Family::kQwen3:
-      return "qwen3";
-    case Family::kOlmo2:
-      return "olmo2";
-    case Family::kSmolLm3:
-      return "smollm3";
-    case Family::kGemma2:
-      return "gemma2";
-    case Family::kGemma3:
-      break;
-  }
-  return "gemma3";
-}
+std::string_view to_string(Family family) { return kFamilyNames[static_cast<std::size_t>(family)]; }
 
 std::size_t num_layers_to_describe(const ModelConfig& config) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(config.num_layers, 0, kMaxLayers));
@@ -216,6 +205,9 @@ void check_config(const ModelConfig& config, const std::string& file) {
   check_positive(file, "the scale of scores", config.attention_scale);
   check_positive(file, "the softcap of scores", config.score_softcap);
   check_positive(file, "the softcap of logits", config.logit_softcap);
+  check_positive(file, "the scale of embeddings", config.embedding_scale);
+  check_positive(file, "the scale of parts", config.residual_scale);
+  check_positive(file, "the scale of logits", config.logit_scale);
   if (config.num_heads % config.num_kv_heads != 0) {
     throw FormatError(
         file, 0,

@@ -55,6 +55,7 @@ class ConfigFields {
   // @param why the reason to refuse other values: "heed has no decoders of BERT"
   void expect(std::string_view key, bool value, std::string_view why);
   void expect(std::string_view key, std::int64_t value, std::string_view why);
+  void expect(std::string_view key, double value, std::string_view why);
   void expect(std::string_view key, const char* value, std::string_view why);
   // Requires a member that is missing, null, false, 0, "", [] or {}.
   void expect_nothing(std::string_view key, std::string_view why);
@@ -72,19 +73,32 @@ class ConfigFields {
   std::set<std::string, std::less<>> known_;
 };
 
-// Members of config.json, for any family and for one.
+// Members of config.json, for any family.
 std::span<const std::string_view> keys_without_effect();
-std::span<const std::string_view> keys_without_effect(Family family);
 
 // Members of generation_config.json, and of config.json of earlier versions of transformers, that
 // control sampling. Callers of generate() set that themselves.
 std::span<const std::string_view> keys_of_generation();
 
+// What families differ in where they say how heads are turned.
+struct RotaryRules {
+  double base = 10000;  // where the file has none
+  // The part of each head that is turned where the file does not say; nullopt: heads are turned
+  // whole, and nothing else may be said.
+  std::optional<double> fraction = std::nullopt;
+  const char* base_key = "rope_theta";
+  const char* fraction_key = "partial_rotary_factor";
+  RotaryPairing pairing = RotaryPairing::kHalves;
+  // Phi-3: no scaling but LongRoPE, which has other names as well, from this length on unless the
+  // configuration itself has another one.
+  std::optional<std::int64_t> long_rope_from = std::nullopt;
+};
+
 // Reads them as transformers 5 does: rope_parameters holds all settings; earlier files have
 // rope_theta and rope_scaling instead.
 // @param config must hold head_dim and max_positions
-// @param base where the file has none
-RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config, double base = 10000);
+RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config,
+                            const RotaryRules& rules = {});
 
 // Reads those of Gemma 3's layers of one type, "full_attention" or "sliding_attention":
 // rope_parameters has an object for each; earlier files have rope_theta and rope_scaling for the

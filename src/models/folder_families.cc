@@ -35,6 +35,14 @@ Activation activation_named(ConfigFields& fields, const char* key, const char* o
       ": {} is \"{}\", expected gelu, gelu_new, gelu_pytorch_tanh, silu or relu", key, name));
 }
 
+std::int64_t either_size(ConfigFields& fields, const char* key, const char* other) {
+  const auto second = fields.find(other);
+  if (!second) return fields.integer(key);
+  const std::int64_t size = second->integer();
+  fields.expect(key, size, fmt::format("{} says so, which is the same", other));
+  return size;
+}
+
 std::int64_t divided(const ConfigFields& fields, std::int64_t dim, std::int64_t num_heads) {
   if (num_heads < 1 || dim % num_heads != 0) {
     fields.json().fail(fmt::format(": {} heads do not divide a hidden size of {}", num_heads, dim));

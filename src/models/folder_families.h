@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -11,11 +12,22 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// The configuration of a model_type of the group, or nullopt for another one.
-// Llama, Mistral, Qwen2, Qwen3, OLMo 2, SmolLM3.
-std::optional<ModelConfig> llama_like_config(ConfigFields& fields, std::string_view type);
-// Gemma 2 and the text part of Gemma 3.
-std::optional<ModelConfig> gemma_config(ConfigFields& fields, std::string_view type);
+// A model_type, and the reader of its configuration.
+struct FolderFamily {
+  std::string_view type;
+  ModelConfig (*read)(ConfigFields& fields, std::string_view type);
+};
+std::span<const FolderFamily> encoder_families();
+std::span<const FolderFamily> gpt_families();
+std::span<const FolderFamily> llama_like_families();
+std::span<const FolderFamily> gemma_families();
+
+// A model whose layers have all biases; the head has none.
+inline constexpr Biases kAllBiases{
+    .inputs = true, .output = true, .feed_forward = true, .norms = true};
+
+// Reads a size that has two possible names.
+std::int64_t either_size(ConfigFields& fields, const char* key, const char* other);
 
 Activation activation_named(ConfigFields& fields, const char* key, const char* otherwise);
 

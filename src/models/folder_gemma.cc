@@ -44,10 +44,11 @@ void read_windows(ConfigFields& fields, ModelConfig& config) {
   }
 }
 
-ModelConfig config_of(ConfigFields& fields, Family family) {
-  const bool is_second = family == Family::kGemma2;
+ModelConfig gemma_config(ConfigFields& fields, std::string_view type) {
+  const bool is_second = type == "gemma2";
   fields.expect("use_bidirectional_attention", false, "heed's Gemma sees no later tokens");
-  ModelConfig config{.family = family};
+  ModelConfig config{.family = is_second ? Family::kGemma2 : Family::kGemma3,
+                     .head_norms = is_second ? HeadNorms::kNone : HeadNorms::kShared};
   config.num_layers = fields.integer("num_hidden_layers");
   config.num_heads = fields.integer("num_attention_heads");
   config.num_kv_heads = fields.integer_or("num_key_value_heads", 4);
@@ -80,12 +81,10 @@ ModelConfig config_of(ConfigFields& fields, Family family) {
   return config;
 }
 
+constexpr FolderFamily kGemmas[] = {{"gemma2", gemma_config}, {"gemma3_text", gemma_config}};
+
 }  // namespace
 
-std::optional<ModelConfig> gemma_config(ConfigFields& fields, std::string_view type) {
-  if (type == "gemma2") return config_of(fields, Family::kGemma2);
-  if (type == "gemma3_text") return config_of(fields, Family::kGemma3);
-  return std::nullopt;
-}
+std::span<const FolderFamily> gemma_families() { return kGemmas; }
 
 }}}  // namespace heed::v0::models

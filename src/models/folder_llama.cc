@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ struct Kind {
   bool is_tied = false;
   BiasRule biases = BiasRule::kRead;
   WindowRule windows = WindowRule::kNone;
+  HeadNorms head_norms = HeadNorms::kNone;
 };
 constexpr Kind kKinds[] = {{.name = "llama"},
                            {.name = "mistral",
@@ -64,11 +66,13 @@ constexpr Kind kKinds[] = {{.name = "llama"},
                             .head_dim = 128,
                             .window = 4096,
                             .biases = BiasRule::kReadAttention,
-                            .windows = WindowRule::kTyped},
+                            .windows = WindowRule::kTyped,
+                            .head_norms = HeadNorms::kShared},
                            {.name = "olmo2",
                             .family = Family::kOlmo2,
                             .epsilon = 1e-5,
-                            .biases = BiasRule::kReadAttention},
+                            .biases = BiasRule::kReadAttention,
+                            .head_norms = HeadNorms::kAllHeads},
                            {.name = "smollm3",
                             .family = Family::kSmolLm3,
                             .max_positions = 32768,
@@ -168,7 +172,7 @@ void read_layers_without_rotary(ConfigFields& fields, ModelConfig& config) {
 
 ModelConfig config_of(ConfigFields& fields, const Kind& kind) {
   fields.expect("rope_interleaved", false, "heed turns the halves of heads");
-  ModelConfig config{.family = kind.family};
+  ModelConfig config{.family = kind.family, .head_norms = kind.head_norms};
   config.num_layers = fields.integer("num_hidden_layers");
   config.num_heads = fields.integer("num_attention_heads");
   config.num_kv_heads = kv_heads_of(fields, kind, config.num_heads);
@@ -180,7 +184,7 @@ ModelConfig config_of(ConfigFields& fields, const Kind& kind) {
   config.activation = activation_named(fields, "hidden_act", "silu");
   config.biases = biases_of(fields, kind.biases);
   config.has_tied_head = fields.boolean_or("tie_word_embeddings", kind.is_tied);
-  config.rotaries = {read_rotary(fields, config, kind.rotary_base)};
+  config.rotaries = {read_rotary(fields, config, {.base = kind.rotary_base})};
   config.layers = equal_layers(config);
   if (kind.family == Family::kSmolLm3) read_layers_without_rotary(fields, config);
   if (kind.windows == WindowRule::kTyped) {
@@ -192,13 +196,22 @@ ModelConfig config_of(ConfigFields& fields, const Kind& kind) {
   return config;
 }
 
+ModelConfig kind_config(ConfigFields& fields, std::string_view type) {
+  return config_of(fields, *std::find_if(std::begin(kKinds), std::end(kKinds),
+                                         [&](const Kind& kind) { return kind.name == type; }));
+}
+
 }  // namespace
 
-std::optional<ModelConfig> llama_like_config(ConfigFields& fields, std::string_view type) {
-  const auto* const kind = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                        [&](const Kind& known) { return known.name == type; });
-  if (kind == std::end(kKinds)) return std::nullopt;
-  return config_of(fields, *kind);
+std::span<const FolderFamily> llama_like_families() {
+  static const auto kFamilies = [] {
+    std::array<FolderFamily, std::size(kKinds)> families{};
+    std::transform(std::begin(kKinds), std::end(kKinds), families.begin(), [](const Kind& kind) {
+      return FolderFamily{kind.name, kind_config};
+    });
+    return families;
+  }();
+  return kFamilies;
 }
 
 }}}  // namespace heed::v0::models

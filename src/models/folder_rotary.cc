@@ -60,10 +60,26 @@ std::int64_t original_length(ConfigFields& fields, ConfigFields& parameters,
   return fields.integer_or(kOriginal, inside);
 }
 
-RotaryScaling scaling_of(ConfigFields& fields, ConfigFields& parameters, std::int64_t positions) {
+// Phi-3's: LongRoPE also by its names in early files, "su" and "yarn".
+RotaryScaling only_long_rope(ConfigFields& fields, ConfigFields& parameters,
+                             const std::string& type, std::int64_t positions,
+                             std::int64_t otherwise) {
+  if (type != "longrope" && type != "su" && type != "yarn") {
+    parameters.json().fail(
+        fmt::format(": rope_type is \"{}\", expected default, longrope, su or yarn", type));
+  }
+  parameters.find(kOriginal);  // not read: the configuration's own counts
+  return long_rope_of(parameters, fields.integer_or(kOriginal, otherwise), positions);
+}
+
+RotaryScaling scaling_of(ConfigFields& fields, ConfigFields& parameters, std::int64_t positions,
+                         const RotaryRules& rules) {
   const std::string earlier = parameters.string_or("type", "default");
   const std::string type = parameters.string_or("rope_type", earlier);
   if (type == "default") return {};
+  if (rules.long_rope_from) {
+    return only_long_rope(fields, parameters, type, positions, *rules.long_rope_from);
+  }
   if (type == "linear") return LinearScaling{parameters.number("factor")};
   if (type == "dynamic") {
     constexpr std::string_view kWhy = "dynamic scaling counts from max_position_embeddings";
@@ -95,27 +111,50 @@ std::optional<io::JsonPart> parameters_of(ConfigFields& fields) {
   return earlier->is(io::JsonKind::kObject) && earlier->value().items.empty() ? found : earlier;
 }
 
-constexpr std::string_view kWholeHeads = "the models of this family turn whole heads";
+// The number of dimensions that are turned, or `otherwise` if the member is missing.
+std::int64_t turned_dims(ConfigFields& fields, const char* key, const ModelConfig& config,
+                         const RotaryRules& rules, std::int64_t otherwise) {
+  if (!rules.fraction) {
+    fields.expect(key, std::int64_t{1}, "the models of this family turn whole heads");
+    return otherwise;
+  }
+  const auto found = fields.find(key);
+  if (!found) return otherwise;
+  const double fraction = found->number();
+  if (!(fraction >= 0 && fraction <= 1)) {
+    found->fail(fmt::format(" is {}, expected 0 to 1", fraction));
+  }
+  return static_cast<std::int64_t>(static_cast<double>(config.head_dim) * fraction);
+}
 
-RotaryPositions rotary_with(double base, const ModelConfig& config) {
-  return {.base = base, .rotary_dim = config.head_dim, .pairing = RotaryPairing::kHalves};
+// The settings beside rope_parameters.
+RotaryPositions rotary_with(ConfigFields& fields, const ModelConfig& config,
+                            const RotaryRules& rules) {
+  const auto otherwise =
+      static_cast<std::int64_t>(static_cast<double>(config.head_dim) * rules.fraction.value_or(1));
+  return {.base = fields.number_or(rules.base_key, rules.base),
+          .rotary_dim = turned_dims(fields, rules.fraction_key, config, rules, otherwise),
+          .pairing = rules.pairing};
 }
 
 void read_parameters(ConfigFields& fields, const io::JsonPart& found, const ModelConfig& config,
-                     RotaryPositions& rotary) {
+                     const RotaryRules& rules, RotaryPositions& rotary) {
   ConfigFields parameters(found);
   rotary.base = parameters.number_or("rope_theta", rotary.base);
-  parameters.expect("partial_rotary_factor", std::int64_t{1}, kWholeHeads);
-  rotary.scaling = scaling_of(fields, parameters, config.max_positions);
+  rotary.rotary_dim =
+      turned_dims(parameters, "partial_rotary_factor", config, rules, rotary.rotary_dim);
+  rotary.scaling = scaling_of(fields, parameters, config.max_positions, rules);
   parameters.check_all_known();
 }
 
 }  // namespace
 
-RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config, double base) {
-  RotaryPositions rotary = rotary_with(fields.number_or("rope_theta", base), config);
-  fields.expect("partial_rotary_factor", std::int64_t{1}, kWholeHeads);
-  if (const auto found = parameters_of(fields)) read_parameters(fields, *found, config, rotary);
+RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config,
+                            const RotaryRules& rules) {
+  RotaryPositions rotary = rotary_with(fields, config, rules);
+  if (const auto found = parameters_of(fields)) {
+    read_parameters(fields, *found, config, rules, rotary);
+  }
   // Other scalings ignore it.
   fields.find(kOriginal);
   return rotary;
@@ -124,10 +163,9 @@ RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config, dou
 RotaryPositions read_rotary_of(ConfigFields& fields, const ModelConfig& config,
                                const char* layer_type) {
   const bool is_full = std::string_view(layer_type) == "full_attention";
-  RotaryPositions rotary = rotary_with(is_full ? fields.number_or("rope_theta", 1000000)
-                                               : fields.number_or("rope_local_base_freq", 10000),
-                                       config);
-  fields.expect("partial_rotary_factor", std::int64_t{1}, kWholeHeads);
+  const RotaryRules rules{.base = is_full ? 1000000.0 : 10000.0,
+                          .base_key = is_full ? "rope_theta" : "rope_local_base_freq"};
+  RotaryPositions rotary = rotary_with(fields, config, rules);
   fields.find(kOriginal);
   const auto earlier = fields.find("rope_scaling");
   const bool has_scaling =
@@ -141,9 +179,9 @@ RotaryPositions read_rotary_of(ConfigFields& fields, const ModelConfig& config,
     const auto parameters = types.find(layer_type);
     types.find(is_full ? "sliding_attention" : "full_attention");
     types.check_all_known();
-    if (parameters) read_parameters(fields, *parameters, config, rotary);
+    if (parameters) read_parameters(fields, *parameters, config, rules, rotary);
   } else if (has_scaling && is_full) {
-    read_parameters(fields, *earlier, config, rotary);
+    read_parameters(fields, *earlier, config, rules, rotary);
   }
   return rotary;
 }

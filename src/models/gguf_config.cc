@@ -61,7 +61,34 @@ void check_kind_of_file(const GgufFile& file) {
   for (const char* prefix : kOtherFiles) GgufKeys(file, prefix).refuse_others();
 }
 
-std::int64_t head_dim_of(GgufKeys& keys, const ModelConfig& config) {
+// How an architecture turns queries and keys.
+enum class Rotary {
+  kNone,
+  kHalves,      // rows of query and key have the order of transformers
+  kNeighbours,  // they have the order for turning adjacent dimensions
+};
+
+struct Architecture;
+ModelConfig common_config(GgufKeys& keys, const Architecture& architecture);
+
+// What architectures differ in.
+struct Architecture {
+  std::string_view name;
+  Family family;
+  // Heads divide the embedding and share no keys; no key of the file may say otherwise.
+  bool has_plain_heads = false;
+  bool sees_later_tokens = false;
+  Rotary rotary = Rotary::kHalves;
+  NormKind norms = NormKind::kRms;
+  HeadNorms head_norms = HeadNorms::kNone;
+  Activation activation = Activation::kSilu;
+  Biases biases = {};           // those that its files have
+  Biases possible_biases = {};  // those that they may have
+  ModelConfig (*read)(GgufKeys&, const Architecture&) = common_config;
+};
+
+std::int64_t head_dim_of(GgufKeys& keys, const Architecture& architecture,
+                         const ModelConfig& config) {
   constexpr const char* kHeads = "attention.head_count";
   const bool is_said = keys.has("attention.key_length");
   if (!is_said && config.hidden_size % config.num_heads != 0) {
@@ -72,7 +99,7 @@ std::int64_t head_dim_of(GgufKeys& keys, const ModelConfig& config) {
   const std::int64_t dim = is_said ? keys.size("attention.key_length") : divided;
   keys.expect_number("attention.value_length", static_cast<double>(dim),
                      "values are as long as keys");
-  if (!config.has_layer_norms()) return dim;
+  if (!architecture.has_plain_heads) return dim;
   keys.expect_number("attention.key_length", static_cast<double>(divided),
                      "the architecture's heads divide the embedding");
   keys.expect_number("attention.head_count_kv", static_cast<double>(config.num_heads),
@@ -81,8 +108,13 @@ std::int64_t head_dim_of(GgufKeys& keys, const ModelConfig& config) {
 }
 
 // Reads the sizes that every architecture has.
-ModelConfig sizes_of(GgufKeys& keys, Family family) {
-  ModelConfig config{.family = family, .architecture = keys.file().string("general.architecture")};
+ModelConfig sizes_of(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config{.family = architecture.family,
+                     .architecture = std::string(architecture.name),
+                     .sees_later_tokens = architecture.sees_later_tokens,
+                     .norms = architecture.norms,
+                     .head_norms = architecture.head_norms,
+                     .activation = architecture.activation};
   config.num_layers = keys.size("block_count");
   config.hidden_size = keys.size("embedding_length");
   config.max_positions = keys.size("context_length");
@@ -95,7 +127,7 @@ ModelConfig sizes_of(GgufKeys& keys, Family family) {
     keys.fail(kKeyHeads, fmt::format("a divisor of {}, {}", keys.name_of("attention.head_count"),
                                      config.num_heads));
   }
-  config.head_dim = head_dim_of(keys, config);
+  config.head_dim = head_dim_of(keys, architecture, config);
   return config;
 }
 
@@ -105,22 +137,25 @@ double epsilon_of(GgufKeys& keys, const char* key) {
   return epsilon;
 }
 
-// Files of the architecture "llama" store the rows of query and key in the order for rotating
-// adjacent dimensions; others in the order of transformers.
-ModelConfig llama_config(GgufKeys& keys, Family family, RotaryPairing pairing) {
-  ModelConfig config = sizes_of(keys, family);
-  config.norm_epsilon = epsilon_of(keys, "attention.layer_norm_rms_epsilon");
-  config.activation = Activation::kSilu;
+// The configuration of most architectures, as their row of the table says.
+ModelConfig common_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = sizes_of(keys, architecture);
+  const bool has_layer_norms = config.norms == NormKind::kLayer;
+  config.norm_epsilon = epsilon_of(
+      keys, has_layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
+  config.layers = std::vector<LayerConfig>(num_layers_to_describe(config));
+  if (architecture.rotary == Rotary::kNone) return config;
   config.rotaries = {read_gguf_rotary(keys, config)};
-  config.rotaries.front().pairing = pairing;
-  config.layers =
-      std::vector<LayerConfig>(num_layers_to_describe(config), LayerConfig{.rotary = 0});
+  if (architecture.rotary == Rotary::kNeighbours) {
+    config.rotaries.front().pairing = RotaryPairing::kNeighbours;
+  }
+  for (LayerConfig& layer : config.layers) layer.rotary = 0;
   return config;
 }
 
 // llama.cpp leaves out the rotary embedding of every fourth layer.
-ModelConfig smollm3_config(GgufKeys& keys) {
-  ModelConfig config = llama_config(keys, Family::kSmolLm3, RotaryPairing::kNeighbours);
+ModelConfig smollm3_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
   for (std::size_t i = 3; i < config.layers.size(); i += 4) config.layers[i].rotary = std::nullopt;
   return config;
 }
@@ -135,10 +170,9 @@ std::optional<double> softcap_of(GgufKeys& keys, const char* key, double otherwi
 // Gemma 2 has a window in every second layer, Gemma 3 in all but every sixth. The largest models
 // of both divide the hidden size, not the size of heads, for the scale: llama.cpp knows them by
 // their number of layers.
-ModelConfig gemma_config(GgufKeys& keys, Family family) {
-  const bool is_second = family == Family::kGemma2;
-  ModelConfig config = llama_config(keys, family, RotaryPairing::kHalves);
-  config.activation = Activation::kGeluTanh;
+ModelConfig gemma_config(GgufKeys& keys, const Architecture& architecture) {
+  const bool is_second = architecture.family == Family::kGemma2;
+  ModelConfig config = common_config(keys, architecture);
   config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
   const bool is_largest = config.num_layers == (is_second ? 46 : 62);
   const double dim =
@@ -163,32 +197,84 @@ ModelConfig gemma_config(GgufKeys& keys, Family family) {
   return config;
 }
 
-ModelConfig layer_norm_config(GgufKeys& keys, Family family, Activation activation) {
-  ModelConfig config = sizes_of(keys, family);
-  config.norm_epsilon = epsilon_of(keys, "attention.layer_norm_epsilon");
-  config.activation = activation;
-  return config;
+// OLMo 3 has the same architecture, and windows.
+ModelConfig olmo2_config(GgufKeys& keys, const Architecture& architecture) {
+  keys.expect_number("attention.sliding_window", 0, "with a window it is OLMo 3");
+  return common_config(keys, architecture);
+}
+
+constexpr Biases kInputBiases{.inputs = true};
+constexpr Biases kLayerBiases{.inputs = true, .output = true, .feed_forward = true, .norms = true};
+constexpr Biases kProductBiases{.inputs = true, .output = true, .feed_forward = true};
+
+constexpr Architecture kArchitectures[] = {
+    {.name = "llama",
+     .family = Family::kLlama,
+     .rotary = Rotary::kNeighbours,
+     .possible_biases = kProductBiases},
+    {.name = "qwen2",
+     .family = Family::kLlama,
+     .biases = kInputBiases,
+     .possible_biases = kProductBiases},
+    {.name = "qwen3", .family = Family::kQwen3, .head_norms = HeadNorms::kShared},
+    {.name = "olmo2",
+     .family = Family::kOlmo2,
+     .head_norms = HeadNorms::kAllHeads,
+     .read = olmo2_config},
+    {.name = "smollm3",
+     .family = Family::kSmolLm3,
+     .rotary = Rotary::kNeighbours,
+     .read = smollm3_config},
+    {.name = "gemma2",
+     .family = Family::kGemma2,
+     .activation = Activation::kGeluTanh,
+     .read = gemma_config},
+    {.name = "gemma3",
+     .family = Family::kGemma3,
+     .head_norms = HeadNorms::kShared,
+     .activation = Activation::kGeluTanh,
+     .read = gemma_config},
+    {.name = "gpt2",
+     .family = Family::kGpt2,
+     .has_plain_heads = true,
+     .rotary = Rotary::kNone,
+     .norms = NormKind::kLayer,
+     .activation = Activation::kGeluTanh,
+     .biases = kLayerBiases},
+    {.name = "bert",
+     .family = Family::kBert,
+     .has_plain_heads = true,
+     .sees_later_tokens = true,
+     .rotary = Rotary::kNone,
+     .norms = NormKind::kLayer,
+     .activation = Activation::kGelu,
+     .biases = kLayerBiases}};
+
+// The products that have biases: those that the architecture requires, and those that the first
+// layer has. Other biases are tensors without use, which WeightReader refuses.
+Biases biases_of(const GgufFile& file, const Architecture& architecture) {
+  Biases biases = architecture.biases;
+  const Biases& possible = architecture.possible_biases;
+  const auto has = [&](const char* name) { return file.tensors().contains(name); };
+  biases.inputs |= possible.inputs && has("blk.0.attn_q.bias");
+  biases.output |= possible.output && has("blk.0.attn_output.bias");
+  biases.feed_forward |= possible.feed_forward && has("blk.0.ffn_down.bias");
+  return biases;
 }
 
 ModelConfig config_of(GgufKeys& keys) {
-  const std::string& architecture = keys.file().string("general.architecture");
-  constexpr RotaryPairing kHalves = RotaryPairing::kHalves;
-  if (architecture == "llama") {
-    return llama_config(keys, Family::kLlama, RotaryPairing::kNeighbours);
+  const std::string& name = keys.file().string("general.architecture");
+  std::string names;
+  for (const Architecture& architecture : kArchitectures) {
+    if (architecture.name == name) {
+      ModelConfig config = architecture.read(keys, architecture);
+      config.biases = biases_of(keys.file(), architecture);
+      return config;
+    }
+    if (!names.empty()) names += &architecture == std::end(kArchitectures) - 1 ? " or " : ", ";
+    names += architecture.name;
   }
-  if (architecture == "qwen2") return llama_config(keys, Family::kLlama, kHalves);
-  if (architecture == "qwen3") return llama_config(keys, Family::kQwen3, kHalves);
-  if (architecture == "olmo2") {
-    keys.expect_number("attention.sliding_window", 0, "with a window it is OLMo 3");
-    return llama_config(keys, Family::kOlmo2, kHalves);
-  }
-  if (architecture == "smollm3") return smollm3_config(keys);
-  if (architecture == "gemma2") return gemma_config(keys, Family::kGemma2);
-  if (architecture == "gemma3") return gemma_config(keys, Family::kGemma3);
-  if (architecture == "gpt2") return layer_norm_config(keys, Family::kGpt2, Activation::kGeluTanh);
-  if (architecture == "bert") return layer_norm_config(keys, Family::kBert, Activation::kGelu);
-  GgufKeys(keys.file(), "general.")
-      .fail("architecture", "llama, qwen2, qwen3, olmo2, smollm3, gemma2, gemma3, gpt2 or bert");
+  GgufKeys(keys.file(), "general.").fail("architecture", names);
 }
 
 // The pooling of a text's vectors to one, from llama.cpp's numbers.
@@ -234,16 +320,6 @@ std::vector<std::int64_t> end_ids_of(const GgufFile& file) {
   return ids;
 }
 
-// GPT-2, BERT and Qwen2 have biases; files of the architecture "llama" may have them. In files of
-// other architectures they are tensors without use, which WeightReader refuses.
-Biases biases_of(const GgufFile& file, const ModelConfig& config) {
-  if (config.has_layer_norms()) return {.inputs = true, .output = true, .feed_forward = true};
-  if (config.family != Family::kLlama) return {};
-  return {.inputs = config.architecture == "qwen2" || file.tensors().contains("blk.0.attn_q.bias"),
-          .output = file.tensors().contains("blk.0.attn_output.bias"),
-          .feed_forward = file.tensors().contains("blk.0.ffn_down.bias")};
-}
-
 }  // namespace
 
 ModelConfig read_config(const GgufFile& file) {
@@ -256,12 +332,8 @@ ModelConfig read_config(const GgufFile& file) {
   keys.expect_flag("use_parallel_residual", false, "the parts of a layer follow each other");
   for (const auto& [name, value, reason] : kGgufIdleKeys) keys.expect_number(name, value, reason);
   for (const auto& [name, reason] : kGgufIgnoredKeys) keys.ignore(name);
-  if (config.layers.empty()) {
-    config.layers = std::vector<LayerConfig>(num_layers_to_describe(config));
-  }
   read_table_sizes(keys, config);
   keys.refuse_others();
-  config.biases = biases_of(file, config);
   read_gguf_divisors(file, config);
   config.end_ids = end_ids_of(file);
   check_config(config, file.name());

@@ -9,6 +9,7 @@
 
 #include "heed/attention/mask.h"
 #include "heed/attention/packed.h"
+#include "heed/attention/position.h"
 #include "heed/attention/rotary.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
@@ -32,8 +33,10 @@ void for_rows(std::int64_t rows, std::int64_t width, Body body) {
   });
 }
 
-AttentionOptions options_of(const ModelConfig& config, const LayerConfig& layer) {
+// @param slopes of ALiBi, [num_heads] or empty
+AttentionOptions options_of(const ModelConfig& config, const LayerConfig& layer, FloatView slopes) {
   AttentionOptions options;
+  if (!slopes.empty()) options.alibi_slopes = slopes;
   if (config.attention_scale) options.scale = static_cast<float>(*config.attention_scale);
   options.softcap = static_cast<float>(config.score_softcap.value_or(0));
   if (!config.is_causal()) return options;
@@ -61,8 +64,9 @@ class Pass {
         value_(buffer(config_.num_kv_heads * config_.head_dim)),
         gate_(buffer(config_.intermediate_size)),
         up_(buffer(has_gates() ? config_.intermediate_size : 0)) {
+    if (config_.has_alibi) slopes_ = alibi_slopes<float>(config_.num_heads);
     for (const LayerConfig& layer : config_.layers) {
-      attention_options_.push_back(options_of(config_, layer));
+      attention_options_.push_back(options_of(config_, layer, slopes_));
     }
   }
 
@@ -71,9 +75,7 @@ class Pass {
     embed();
     show_hidden_states(0);
     for (std::int64_t i = 0; i < config_.num_layers; ++i) {
-      const TransformerLayer& layer = parts_.layers[static_cast<std::size_t>(i)];
-      add_part(layer.attention_norms, [&](FloatView input) { attend_to(layer, i, input); });
-      add_part(layer.mlp_norms, [&](FloatView input) { feed_forward(layer, input); });
+      run_layer(parts_.layers[static_cast<std::size_t>(i)], i);
       const bool is_last = i + 1 == config_.num_layers;
       if (is_last) apply_norm(parts_.final_norm, config_, x_, x_);
       show_hidden_states(i + 1);
@@ -105,11 +107,11 @@ class Pass {
     }
   }
 
-  // Replaces the positions from token `first` on by RoBERTa's.
+  // Replaces the positions from token `first` on by RoBERTa's; padding has −1.
   void count_from_padding(std::int64_t padding, std::int64_t first) {
-    std::int64_t position = padding;
+    std::int64_t position = 0;
     for (auto i = static_cast<std::size_t>(first); i < positions_.size(); ++i) {
-      positions_[i] = inputs_.ids[i] == padding ? padding : ++position;
+      positions_[i] = inputs_.ids[i] == padding ? -1 : position++;
     }
   }
 
@@ -135,7 +137,8 @@ class Pass {
     return angles;
   }
 
-  // x = norm(embedding_scale · tokens[id] + positions[position] + token_types[type]).
+  // x = norm(embedding_scale · tokens[id] + positions[first_position + position] +
+  // token_types[type]).
   void embed() {
     const std::int64_t width = config_.hidden_size;
     const RowFunctions& functions = row_functions();
@@ -147,7 +150,7 @@ class Pass {
       parts_.tokens.row(inputs_.ids[index], row);
       for (float& element : row) element *= scale;
       if (parts_.positions.rows() > 0) {
-        parts_.positions.row(positions_[index], other);
+        parts_.positions.row(config_.first_position + positions_[index], other);
         functions.add(other.data(), width, row.data());
       }
       if (parts_.token_types.rows() > 0) {
@@ -158,20 +161,33 @@ class Pass {
     apply_norm(parts_.embedding_norm, config_, x_, x_);
   }
 
-  // x = after_sum(x + after(part(before(x)))); `part` writes its output to normed_.
-  template <class Part>
-  void add_part(const PartNorms& norms, Part part) {
-    if (norms.before.weight.empty()) {
-      part(FloatView(x_));
-    } else {
-      apply_norm(norms.before, config_, x_, normed_);
-      part(FloatView(normed_));
-    }
+  // The parts differ only in when the second one reads x.
+  void run_layer(const TransformerLayer& layer, std::int64_t index) {
+    const PartOrder order = config_.part_order;
+    if (order == PartOrder::kParallel) widen(layer, normed(layer.mlp_norms.before));
+    const FloatView input = normed(layer.attention_norms.before);
+    if (order == PartOrder::kParallelOneNorm) widen(layer, input);
+    attend_to(layer, index, input);
+    add_part(layer.attention_norms);
+    if (order == PartOrder::kInTurn) widen(layer, normed(layer.mlp_norms.before));
+    layer.down.apply(gate_, normed_);
+    add_part(layer.mlp_norms);
+  }
+
+  // The norm of x, in normed_; x itself if the norm is empty.
+  FloatView normed(const Norm& norm) {
+    apply_norm(norm, config_, x_, normed_);
+    return norm.weight.empty() ? x_ : normed_;
+  }
+
+  // x = after_sum(x + after(normed_)).
+  void add_part(const PartNorms& norms) {
     apply_norm(norms.after, config_, normed_, normed_);
     add_normed();
     apply_norm(norms.after_sum, config_, x_, x_);
   }
 
+  // normed_ = attention(input).
   void attend_to(const TransformerLayer& layer, std::int64_t index, FloatView input) {
     layer.query.apply(input, query_);
     layer.key.apply(input, key_);
@@ -244,8 +260,8 @@ class Pass {
     }
   }
 
-  // normed = down(activation(gate(input)) · up(input)), or down(activation(up(input))).
-  void feed_forward(const TransformerLayer& layer, FloatView input) {
+  // gate_ = activation(gate(input)) · up(input), or activation(up(input)).
+  void widen(const TransformerLayer& layer, FloatView input) {
     const std::int64_t width = config_.intermediate_size;
     if (layer.is_gated()) {
       layer.gate.apply(input, gate_);
@@ -259,7 +275,6 @@ class Pass {
       activate(functions, row, width);
       if (layer.is_gated()) functions.multiply(up_.data() + token * width, width, row);
     });
-    layer.down.apply(gate_, normed_);
   }
 
   void activate(const RowFunctions& functions, float* row, std::int64_t width) const {
@@ -275,9 +290,15 @@ class Pass {
     }
   }
 
+  // x += residual_scale · normed_.
   void add_normed() {
     const std::int64_t width = config_.hidden_size;
+    const auto scale = static_cast<float>(config_.residual_scale);
     for_rows(inputs_.size(), width, [&](std::int64_t token) {
+      if (scale != 1) {
+        float* const row = normed_.data() + token * width;
+        std::for_each(row, row + width, [&](float& element) { element *= scale; });
+      }
       row_functions().add(normed_.data() + token * width, width, x_.data() + token * width);
     });
   }
@@ -286,6 +307,7 @@ class Pass {
   const ModelConfig& config_;
   const PassInputs& inputs_;
   const ForwardOptions& options_;
+  Tensor<float> slopes_;                             // of ALiBi, [num_heads]; or empty
   std::vector<AttentionOptions> attention_options_;  // of each layer
   std::vector<std::int64_t> positions_;              // of each token in its text
   std::vector<RotaryAngles> angles_;                 // of each of config.rotaries
@@ -299,13 +321,15 @@ class Pass {
 
 void apply_norm(const Norm& norm, const ModelConfig& config, FloatView x, TensorView<float> out) {
   if (norm.weight.empty()) return;
-  const std::int64_t width = norm.weight.num_elements();
-  const NormRow row{norm.weight.data(), norm.bias.empty() ? nullptr : norm.bias.data(), width,
-                    config.norm_epsilon};
+  const Shape& shape = norm.weight.shape();
+  const std::int64_t width = shape[shape.rank() - 1];
+  const std::int64_t heads = norm.weight.num_elements() / width;
+  const float* const bias = norm.bias.empty() ? nullptr : norm.bias.data();
   const RowFunctions& functions = row_functions();
-  const auto apply = config.has_layer_norms() ? functions.layer_norm : functions.rms_norm;
-  for_rows(x.num_elements() / width, width, [&](std::int64_t token) {
-    apply(row, x.data() + token * width, out.data() + token * width);
+  const auto apply = config.norms == NormKind::kLayer ? functions.layer_norm : functions.rms_norm;
+  for_rows(x.num_elements() / width, width, [&](std::int64_t row) {
+    const NormRow rule{norm.weight.data() + row % heads * width, bias, width, config.norm_epsilon};
+    apply(rule, x.data() + row * width, out.data() + row * width);
   });
 }
 

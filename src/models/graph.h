@@ -30,10 +30,10 @@ struct Projection {
   }
 };
 
-// A layer norm, or an RMS norm, depending on the family.
+// A layer norm or an RMS norm, as the configuration says.
 struct Norm {
-  Tensor<float> weight;
-  Tensor<float> bias;  // empty if there is none
+  Tensor<float> weight;  // [size], or [heads, size]: heads have weights of their own
+  Tensor<float> bias;    // empty if there is none
 };
 
 // Norms around a part of a layer, x = after_sum(x + after(part(before(x)))). Those whose weight is
@@ -45,7 +45,7 @@ struct PartNorms {
 struct TransformerLayer {
   PartNorms attention_norms;
   Projection query, key, value, out;
-  Norm query_norm, key_norm;  // of each head, or of all heads; empty if there is none
+  Norm query_norm, key_norm;  // or empty
   PartNorms mlp_norms;
   Projection gate;  // in gated layers only
   Projection up, down;
@@ -64,9 +64,9 @@ struct Model::Parts {
   WeightMatrix tokens;       // [vocab_size, hidden_size]
   WeightMatrix positions;    // [max_positions, hidden_size], or empty
   WeightMatrix token_types;  // [num_token_types, hidden_size], or empty
-  Norm embedding_norm;       // BERT only; otherwise empty
+  Norm embedding_norm;       // or empty
   std::vector<TransformerLayer> layers;
-  Norm final_norm;  // decoders only; otherwise empty
+  Norm final_norm;  // or empty
   Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty
 
   mutable std::mutex hash_mutex;
@@ -93,8 +93,8 @@ void check_inputs(const char* function, const ModelConfig& config, const PassInp
 Tensor<float> run_graph(const Model::Parts& parts, const PassInputs& inputs,
                         const ForwardOptions& options);
 
-// Applies a norm to every run of as many elements as it has weights; out may be x. Does nothing if
-// the norm is empty.
+// Applies a norm to every run of `size` elements; those of a norm with weights of several heads
+// belong to them in turn. out may be x. Does nothing if the norm is empty.
 void apply_norm(const Norm& norm, const ModelConfig& config, FloatView x, TensorView<float> out);
 
 // Σ −ln p(ids[t] | ids before it), in nats, over the tokens first ≤ t < ids.size(), with first ≥ 1.

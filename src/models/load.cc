@@ -62,6 +62,54 @@ Projection sliced(const Projection& whole, std::int64_t begin, std::int64_t end)
   return part;
 }
 
+// The rows of `size` heads of each group, from head `first` of the group on, in a projection whose
+// groups have `heads` heads each.
+Projection of_groups(const Projection& whole, const ModelConfig& config, std::int64_t heads,
+                     std::int64_t first, std::int64_t size) {
+  const std::int64_t dim = config.head_dim;
+  const std::int64_t groups = config.num_kv_heads;
+  if (groups == 1) return sliced(whole, first * dim, (first + size) * dim);
+  Projection part{.weight = whole.weight.copy_rows(first * dim, heads * dim, groups, size * dim),
+                  .bias = {}};
+  if (!whole.bias.view().empty()) {
+    const FloatView bias = whole.bias.view().reshape({groups, heads * dim});
+    part.bias =
+        to_tensor(bias.slice(1, first * dim, (first + size) * dim)).reshaped({groups * size * dim});
+  }
+  return part;
+}
+
+void divide(const Projection& fused, const WeightNames& names, const ModelConfig& config,
+            TransformerLayer& layer) {
+  if (names.is_fused_by_key) {
+    const std::int64_t queries = config.num_heads / config.num_kv_heads;
+    layer.query = of_groups(fused, config, queries + 2, 0, queries);
+    layer.key = of_groups(fused, config, queries + 2, queries, 1);
+    layer.value = of_groups(fused, config, queries + 2, queries + 1, 1);
+    return;
+  }
+  const std::int64_t width = config.num_heads * config.head_dim;
+  const std::int64_t kv_width = config.num_kv_heads * config.head_dim;
+  layer.query = sliced(fused, 0, width);
+  layer.key = sliced(fused, width, width + kv_width);
+  layer.value = sliced(fused, width + kv_width, width + 2 * kv_width);
+}
+
+Norm read_head_norm(WeightReader& reader, const std::string& name, const ModelConfig& config,
+                    std::int64_t heads) {
+  switch (config.head_norms) {
+    case HeadNorms::kNone:
+      break;
+    case HeadNorms::kShared:
+      return reader.norm(name, config.head_dim, false);
+    case HeadNorms::kOwn:
+      return reader.norms_of_heads(name, heads, config.head_dim);
+    case HeadNorms::kAllHeads:
+      return reader.norm(name, heads * config.head_dim, false);
+  }
+  return {};
+}
+
 void read_attention(WeightReader& reader, const WeightNames& names, std::int64_t index,
                     const ModelConfig& config, TransformerLayer& layer) {
   const std::int64_t width = config.num_heads * config.head_dim;
@@ -75,44 +123,51 @@ void read_attention(WeightReader& reader, const WeightNames& names, std::int64_t
     layer.key = read(names.key, kv_width);
     layer.value = read(names.value, kv_width);
   } else {
-    const Projection fused = read(names.fused, width + 2 * kv_width);
-    layer.query = sliced(fused, 0, width);
-    layer.key = sliced(fused, width, width + kv_width);
-    layer.value = sliced(fused, width + kv_width, width + 2 * kv_width);
+    divide(read(names.fused, width + 2 * kv_width), names, config, layer);
   }
   layer.out = reader.projection(reader.of_layer(index, names.out), config.hidden_size, width,
                                 config.biases.output);
-  const auto norm = [&](std::string_view name, std::int64_t size) {
-    if (name.empty()) return Norm{};
-    return reader.norm(reader.of_layer(index, name), names.norms_all_heads ? size : config.head_dim,
-                       false);
+  layer.query_norm =
+      read_head_norm(reader, reader.of_layer(index, names.query_norm), config, config.num_heads);
+  layer.key_norm =
+      read_head_norm(reader, reader.of_layer(index, names.key_norm), config, config.num_kv_heads);
+}
+
+void read_feed_forward(WeightReader& reader, const WeightNames& names, std::int64_t index,
+                       const ModelConfig& config, TransformerLayer& layer) {
+  const std::int64_t width = config.intermediate_size;
+  const auto read = [&](std::string_view name, std::int64_t rows, std::int64_t columns) {
+    return reader.projection(reader.of_layer(index, name), rows, columns,
+                             config.biases.feed_forward);
   };
-  layer.query_norm = norm(names.query_norm, width);
-  layer.key_norm = norm(names.key_norm, kv_width);
+  if (names.is_gate_in_up) {
+    const Projection both = read(names.up, 2 * width, config.hidden_size);
+    layer.gate = sliced(both, 0, width);
+    layer.up = sliced(both, width, 2 * width);
+  } else {
+    if (!names.gate.empty()) layer.gate = read(names.gate, width, config.hidden_size);
+    layer.up = read(names.up, width, config.hidden_size);
+  }
+  layer.down = read(names.down, config.hidden_size, width);
 }
 
 TransformerLayer read_layer(WeightReader& reader, const WeightNames& names, std::int64_t index,
                             const ModelConfig& config) {
   TransformerLayer layer;
-  const std::int64_t hidden = config.hidden_size;
   const auto norm = [&](std::string_view name) {
     if (name.empty()) return Norm{};
-    return reader.norm(reader.of_layer(index, name), hidden, config.has_layer_norms());
+    return reader.norm(reader.of_layer(index, name), config.hidden_size, config.biases.norms);
   };
   const auto norms_around = [&](const PartNormNames& part) {
     return PartNorms{
         .before = norm(part.before), .after = norm(part.after), .after_sum = norm(part.after_sum)};
   };
-  const auto projection = [&](std::string_view name, std::int64_t rows, std::int64_t columns) {
-    return reader.projection(reader.of_layer(index, name), rows, columns,
-                             config.biases.feed_forward);
-  };
   layer.attention_norms = norms_around(names.attention_norms);
-  layer.mlp_norms = norms_around(names.mlp_norms);
+  if (config.part_order != PartOrder::kParallelOneNorm) {
+    layer.mlp_norms = norms_around(names.mlp_norms);
+  }
   read_attention(reader, names, index, config, layer);
-  if (!names.gate.empty()) layer.gate = projection(names.gate, config.intermediate_size, hidden);
-  layer.up = projection(names.up, config.intermediate_size, hidden);
-  layer.down = projection(names.down, hidden, config.intermediate_size);
+  read_feed_forward(reader, names, index, config, layer);
   return layer;
 }
 
@@ -128,12 +183,15 @@ void read_head(WeightReader& reader, const WeightNames& names, Model::Parts& par
   } else if (config.has_tied_head) {
     parts.head.weight = parts.tokens;
   }
+  if (config.biases.head && parts.head.weight.rows() > 0) {
+    parts.head.bias = reader.bias(name, config.vocab_size);
+  }
 }
 
 void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& parts) {
   const ModelConfig& config = parts.config;
   const std::int64_t hidden = config.hidden_size;
-  const bool has_biases = config.has_layer_norms();
+  const bool has_biases = config.biases.norms;
   parts.tokens = reader.matrix(reader.of_model(names.tokens), config.vocab_size, hidden);
   if (!names.positions.empty()) {
     parts.positions =
@@ -184,8 +242,7 @@ Model load(const std::filesystem::path& path) {
   parts->config = gguf ? read_config(*gguf) : read_config(path);
   parts->tokenizer =
       gguf || has_tokenizer(folder) ? text::load_tokenizer(folder) : no_tokenizer(folder.string());
-  const Family family = parts->config.family;
-  const WeightNames& names = gguf ? names_in_gguf(family) : names_in_folder(family);
+  const WeightNames& names = gguf ? names_in_gguf(parts->config) : names_in_folder(parts->config);
   WeightReader reader(checkpoint, names);
   read_weights(reader, names, *parts);
   reader.check_all_read(parts->config);

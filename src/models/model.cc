@@ -78,6 +78,7 @@ std::int64_t num_vector_elements(const Model::Parts& parts) {
   const auto add_norm = [&](const Norm& norm) { add(norm.weight), add(norm.bias); };
   add_norm(parts.embedding_norm);
   add_norm(parts.final_norm);
+  add(parts.head.bias);
   for (const TransformerLayer& layer : parts.layers) {
     for (const PartNorms* norms : {&layer.attention_norms, &layer.mlp_norms}) {
       for (const Norm* norm : {&norms->before, &norms->after, &norms->after_sum}) add_norm(*norm);
@@ -212,6 +213,11 @@ Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
 
 namespace {
 
+// logit = scale · logit, in place.
+void multiply_by(double scale, Tensor<float>& logits) {
+  for (float& logit : logits.elements()) logit *= static_cast<float>(scale);
+}
+
 // logit = limit · tanh(logit / limit), in place.
 void cap(Tensor<float>& logits, double limit) {
   constexpr std::int64_t kAtOnce = 4096;
@@ -237,6 +243,7 @@ Tensor<float> Model::logits(FloatView hidden) const {
   }
   auto logits = Tensor<float>::uninitialized({hidden.extent(0), config().vocab_size});
   parts_->head.apply(hidden, logits);
+  if (config().logit_scale != 1) multiply_by(config().logit_scale, logits);
   if (config().logit_softcap) cap(logits, *config().logit_softcap);
   check_finite("Model::logits", *parts_, logits);
   return logits;

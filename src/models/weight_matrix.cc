@@ -15,10 +15,17 @@ namespace heed { inline namespace v0 { namespace models {
 
 struct WeightMatrix::Elements {
   WeightRows rows;
-  // The owner of the rows' bytes: a mapped file, floats, or groups of 4-bit weights.
+  // The owner of the rows' bytes: a mapped file, floats, or copies, such as groups of 4-bit
+  // weights.
   std::optional<Checkpoint> checkpoint = std::nullopt;
   Tensor<float> floats = {};
-  std::vector<std::byte> groups = {};
+  std::vector<std::byte> bytes = {};
+
+  void group() {
+    bytes = group_rows(rows);
+    rows.bytes = bytes.data();
+    rows.is_grouped = true;
+  }
 };
 
 namespace {
@@ -58,9 +65,7 @@ WeightMatrix::WeightMatrix(const Checkpoint& checkpoint, const StoredTensor& ten
   Elements elements{.rows = checked_rows(tensor)};
   num_rows_ = elements.rows.num_rows;
   if (wants_groups(tensor.type)) {
-    elements.groups = group_rows(elements.rows);
-    elements.rows.bytes = elements.groups.data();
-    elements.rows.is_grouped = true;
+    elements.group();
   } else {
     elements.checkpoint = checkpoint;
   }
@@ -107,6 +112,38 @@ WeightMatrix WeightMatrix::slice_rows(std::int64_t begin, std::int64_t end) cons
   WeightMatrix result = *this;
   result.first_row_ += begin;
   result.num_rows_ = end - begin;
+  return result;
+}
+
+WeightMatrix WeightMatrix::copy_rows(std::int64_t begin, std::int64_t step, std::int64_t count,
+                                     std::int64_t size) const {
+  const bool is_within = begin >= 0 && count >= 1 && size >= 1 && step >= size &&
+                         (num_rows_ - begin - size) / step >= count - 1 &&
+                         begin + size <= num_rows_;
+  if (!is_within) {
+    throw InvalidArgument(
+        fmt::format("WeightMatrix::copy_rows: {} times {} rows, one every {} from {} on, are not "
+                    "within the {} rows",
+                    count, size, step, begin, num_rows_));
+  }
+  const WeightRows& w = elements_->rows;
+  const auto row_bytes = static_cast<std::size_t>(w.row_bytes);
+  Elements copies{.rows = w};
+  copies.rows.num_rows = count * size;
+  copies.rows.is_grouped = false;
+  copies.bytes.resize(static_cast<std::size_t>(copies.rows.num_rows) * row_bytes);
+  std::vector<std::byte> memory(row_bytes);
+  std::byte* to = copies.bytes.data();
+  for (std::int64_t i = 0; i < copies.rows.num_rows; ++i, to += row_bytes) {
+    const std::int64_t row = first_row_ + begin + i / size * step + i % size;
+    const std::byte* from = stored_columns(w, row, 0, w.columns, memory.data());
+    std::copy_n(from, row_bytes, to);
+  }
+  copies.rows.bytes = copies.bytes.data();
+  if (w.is_grouped) copies.group();
+  WeightMatrix result;
+  result.num_rows_ = copies.rows.num_rows;
+  result.elements_ = std::make_shared<const Elements>(std::move(copies));
   return result;
 }
 

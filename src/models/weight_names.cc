@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "models/weight_reader.h"
 
@@ -124,6 +125,8 @@ constexpr WeightNames kLlamaInFolder{.prefix = "model.",
                                      .key = "self_attn.k_proj",
                                      .value = "self_attn.v_proj",
                                      .fused = "",
+                                     .query_norm = "self_attn.q_norm",
+                                     .key_norm = "self_attn.k_norm",
                                      .out = "self_attn.o_proj",
                                      .mlp_norms = {.before = "post_attention_layernorm"},
                                      .gate = "mlp.gate_proj",
@@ -144,6 +147,8 @@ constexpr WeightNames kLlamaInGguf{.prefix = "",
                                    .key = "attn_k",
                                    .value = "attn_v",
                                    .fused = "",
+                                   .query_norm = "attn_q_norm",
+                                   .key_norm = "attn_k_norm",
                                    .out = "attn_output",
                                    .mlp_norms = {.before = "ffn_norm"},
                                    .gate = "ffn_gate",
@@ -175,16 +180,8 @@ constexpr WeightNames bert_in_gguf() {
   return names;
 }
 
-constexpr WeightNames with_head_norms(WeightNames names, std::string_view query,
-                                      std::string_view key) {
-  names.query_norm = query;
-  names.key_norm = key;
-  return names;
-}
-
 constexpr WeightNames olmo2_in_folder() {
-  WeightNames names = with_head_norms(kLlamaInFolder, "self_attn.q_norm", "self_attn.k_norm");
-  names.norms_all_heads = true;
+  WeightNames names = kLlamaInFolder;
   names.attention_norms = {.after = "post_attention_layernorm"};
   names.mlp_norms = {.after = "post_feedforward_layernorm"};
   return names;
@@ -207,8 +204,7 @@ constexpr WeightNames gemma2_in_gguf() {
 }
 
 constexpr WeightNames olmo2_in_gguf() {
-  WeightNames names = with_head_norms(kLlamaInGguf, "attn_q_norm", "attn_k_norm");
-  names.norms_all_heads = true;
+  WeightNames names = kLlamaInGguf;
   names.attention_norms = {.after = "post_attention_norm"};
   names.mlp_norms = {.after = "post_ffw_norm"};
   return names;
@@ -218,6 +214,7 @@ struct FamilyNames {
   Family family;
   WeightNames in_folder;
   WeightNames in_gguf;
+  std::optional<PartOrder> part_order = std::nullopt;  // if the names are those of this order only
 };
 
 constexpr FamilyNames kFamilies[] = {
@@ -227,23 +224,23 @@ constexpr FamilyNames kFamilies[] = {
     {Family::kDistilBert, distilbert_in_folder(), bert_in_gguf()},
     {Family::kGpt2, kGpt2InFolder, gpt2_in_gguf()},
     {Family::kLlama, kLlamaInFolder, kLlamaInGguf},
-    {Family::kQwen3, with_head_norms(kLlamaInFolder, "self_attn.q_norm", "self_attn.k_norm"),
-     with_head_norms(kLlamaInGguf, "attn_q_norm", "attn_k_norm")},
+    {Family::kQwen3, kLlamaInFolder, kLlamaInGguf},
     {Family::kOlmo2, olmo2_in_folder(), olmo2_in_gguf()},
     {Family::kSmolLm3, kLlamaInFolder, kLlamaInGguf},
     {Family::kGemma2, gemma2_in_folder(), gemma2_in_gguf()},
-    {Family::kGemma3, with_head_norms(gemma2_in_folder(), "self_attn.q_norm", "self_attn.k_norm"),
-     with_head_norms(gemma2_in_gguf(), "attn_q_norm", "attn_k_norm")}};
+    {Family::kGemma3, gemma2_in_folder(), gemma2_in_gguf()}};
 
-const FamilyNames& names_of(Family family) {
-  return *std::find_if(std::begin(kFamilies), std::end(kFamilies),
-                       [&](const FamilyNames& names) { return names.family == family; });
+const FamilyNames& names_of(const ModelConfig& config) {
+  return *std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const FamilyNames& names) {
+    return names.family == config.family &&
+           names.part_order.value_or(config.part_order) == config.part_order;
+  });
 }
 
 }  // namespace
 
-const WeightNames& names_in_folder(Family family) { return names_of(family).in_folder; }
+const WeightNames& names_in_folder(const ModelConfig& config) { return names_of(config).in_folder; }
 
-const WeightNames& names_in_gguf(Family family) { return names_of(family).in_gguf; }
+const WeightNames& names_in_gguf(const ModelConfig& config) { return names_of(config).in_gguf; }
 
 }}}  // namespace heed::v0::models

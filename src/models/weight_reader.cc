@@ -72,6 +72,17 @@ Norm WeightReader::norm(const std::string& name, std::int64_t size, bool has_bia
   return norm;
 }
 
+Norm WeightReader::norms_of_heads(const std::string& name, std::int64_t count, std::int64_t size) {
+  if (contains(name))
+    return {.weight = to_float(taken(name + ".weight", {count, size})), .bias = {}};
+  auto weights = Tensor<float>::uninitialized({count, size});
+  for (std::int64_t head = 0; head < count; ++head) {
+    const Tensor<float> weight = vector(fmt::format("{}.norms.{}.weight", name, head), size);
+    std::copy_n(weight.data(), size, weights.data() + head * size);
+  }
+  return {.weight = std::move(weights), .bias = {}};
+}
+
 StoredTensor WeightReader::taken(const std::string& name, const Shape& expected) {
   StoredTensor stored = checkpoint_.tensor(name);
   if (stored.shape != expected) {

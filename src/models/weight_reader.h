@@ -41,20 +41,23 @@ struct WeightNames {
   std::string_view layer;
   PartNormNames attention_norms;
   std::string_view query, key, value;
-  std::string_view fused;  // the rows of query, key and value, concatenated
+  std::string_view fused;  // the rows of query, key and value in one matrix
+  // The rows of `fused`, if true: for each key head those of its queries, its key and its value;
+  // otherwise all of query, then of key, then of value.
+  bool is_fused_by_key = false;
   std::string_view query_norm = {};
   std::string_view key_norm = {};
   std::string_view out;
   PartNormNames mlp_norms;
   std::string_view gate, up, down;
-  bool is_transposed = false;    // true if matrices of layers are stored as [columns, rows]
-  bool norms_all_heads = false;  // true if the norms of query and key have a weight for each head
-  float norm_offset = 0;         // added to the weights of norms
+  bool is_gate_in_up = false;  // true if `up` has the rows of the gate before its own
+  bool is_transposed = false;  // true if matrices of layers are stored as [columns, rows]
+  float norm_offset = 0;       // added to the weights of norms
   std::span<const HarmlessTensor> harmless = {};
 };
 
-const WeightNames& names_in_folder(Family family);
-const WeightNames& names_in_gguf(Family family);
+const WeightNames& names_in_folder(const ModelConfig& config);
+const WeightNames& names_in_gguf(const ModelConfig& config);
 
 // Finds weights by name, checks their shapes and records what was read. Its functions throw
 // FormatError naming a tensor that is missing or has another shape.
@@ -76,7 +79,13 @@ class WeightReader {
   // A matrix of a layer, which the family may store transposed, and its bias.
   Projection projection(const std::string& name, std::int64_t rows, std::int64_t columns,
                         bool has_bias);
+  Tensor<float> bias(const std::string& name, std::int64_t size) {
+    return vector(name + ".bias", size);
+  }
   Norm norm(const std::string& name, std::int64_t size, bool has_bias);
+  // The norms of `count` heads, with weights [count, size] in one tensor, or [size] in each of
+  // "name.norms.0" and so on.
+  Norm norms_of_heads(const std::string& name, std::int64_t count, std::int64_t size);
 
   // Throws FormatError naming a tensor that was not read and is not known to be harmless: a model
   // that uses it would compute something else.

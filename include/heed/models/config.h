@@ -17,21 +17,32 @@
 namespace heed { inline namespace v0 { namespace models {
 
 /// The model families that heed can run.
-enum class Family {  // first the encoders, then the decoders
-  kBert,             ///< encoder: every token sees every other, norms after each sum, GELU
-  kRoberta,          ///< BERT whose first position is that after the padding token's id
-  kDistilBert,       ///< BERT without token types
-  kGpt2,             ///< decoder: learned positions, norms before each part, GELU
-  kLlama,    ///< decoder: rotary positions, RMS norms, gated SiLU; also Mistral, Qwen2, SmolLM2
-  kQwen3,    ///< Llama with norms of every head's query and key
-  kOlmo2,    ///< Llama with norms after each part, of all queries and of all keys
-  kSmolLm3,  ///< Llama with layers without rotary positions
-  kGemma2,   ///< norms before and after each part, softcaps, windows in every second layer
-  kGemma3,   ///< norms before and after each part and of query and key, windows in most layers
+enum class Family {
+  kBert,        ///< encoder: every token sees every other, norms after each sum, GELU
+  kRoberta,     ///< BERT whose first position is that after the padding token's id
+  kDistilBert,  ///< BERT without token types
+  kGpt2,        ///< decoder: learned positions, norms before each part, GELU
+  kLlama,       ///< decoder: rotary positions, RMS norms, gated SiLU; also Mistral, Qwen2, SmolLM2
+  kQwen3,       ///< Llama with norms of every head's query and key
+  kOlmo2,       ///< Llama with norms after each part, of all queries and of all keys
+  kSmolLm3,     ///< Llama with layers without rotary positions
+  kGemma2,      ///< norms before and after each part, softcaps, windows in every second layer
+  kGemma3,      ///< norms before and after each part and of query and key, windows in most layers
+  kGptNeoX,     ///< layer norms, parts in parallel, part of each head is turned; Pythia
+  kGptNeo,      ///< GPT-2 with windows in every second layer and scores that are not scaled
+  kGptJ,        ///< parts in parallel after one norm, adjacent dimensions are turned
+  kOpt,         ///< GPT-2 with ReLU
+  kBloom,       ///< GPT-2 with ALiBi in place of positions
+  kFalcon,      ///< parts in parallel, few keys for many queries
+  kPhi,         ///< parts in parallel after one norm, part of each head is turned; Phi-1.5, Phi-2
+  kPhi3,        ///< Llama whose products are fused, LongRoPE; also Phi-4
+  kGranite,     ///< Llama with factors of embeddings, scores, parts and logits
+  kStableLm,    ///< Llama with layer norms, part of each head is turned
+  kStarCoder2,  ///< layer norms, biases, feed-forward without a gate, windows
+  kCohere,      ///< layer norms without biases, parts in parallel after one norm; Command R
 };
 
-/// The name of a family: "bert", "roberta", "distilbert", "gpt2", "llama", "qwen3", "olmo2",
-/// "smollm3", "gemma2" or "gemma3".
+/// The name of a family: "bert", "gpt2", "llama", …
 HEED_API std::string_view to_string(Family family);
 
 /// The activation function of a feed-forward layer.
@@ -40,6 +51,25 @@ enum class Activation {
   kGeluTanh,  ///< its approximation by tanh, as in GPT-2
   kSilu,      ///< x · sigmoid(x)
   kRelu,
+};
+
+/// How a norm of x is computed: with the mean taken away and divided by the standard deviation, or
+/// divided by the root of the mean of squares.
+enum class NormKind { kLayer, kRms };
+
+/// The order of a layer's parts, attention and feed-forward.
+enum class PartOrder {
+  kInTurn,           ///< x += attention(norm(x)), and then x += feed_forward(other norm(x))
+  kParallel,         ///< x += attention(norm(x)) + feed_forward(other norm(x))
+  kParallelOneNorm,  ///< x += attention(y) + feed_forward(y) with y = norm(x)
+};
+
+/// The norms of queries and keys.
+enum class HeadNorms {
+  kNone,
+  kShared,    ///< of each head, whose weights all heads share
+  kOwn,       ///< of each head, with weights of its own
+  kAllHeads,  ///< of all heads as one vector
 };
 
 /// How the vectors of a text's tokens become one vector.
@@ -69,11 +99,13 @@ struct RotaryPositions {
   std::vector<double> divisors = {};
 };
 
-/// The products of a layer that have a bias.
+/// The products and norms that have a bias.
 struct Biases {
   bool inputs = false;        ///< the products for query, key and value
   bool output = false;        ///< the product after attention
   bool feed_forward = false;  ///< the products of the feed-forward layer
+  bool norms = false;         ///< all norms but those of queries and keys
+  bool head = false;          ///< the output projection
 };
 
 /// What layers of one model differ in.
@@ -96,15 +128,25 @@ struct ModelConfig {
   std::int64_t intermediate_size = 0;
   std::int64_t max_positions = 0;    ///< the most tokens of a text
   std::int64_t num_token_types = 0;  ///< BERT's; otherwise 0
-  /// RoBERTa's: a token's position is this id, plus the number of tokens up to it that are not this
-  /// one unless it is this one.
+  /// RoBERTa's: positions count the tokens that are not this one, which has the row before the
+  /// first.
   std::optional<std::int64_t> padding_id = std::nullopt;
+  /// The row of the table of positions for a text's first token.
+  std::int64_t first_position = 0;
+  bool sees_later_tokens = false;  ///< an encoder
+  PartOrder part_order = PartOrder::kInTurn;
+  NormKind norms = NormKind::kRms;
   double norm_epsilon = 1e-5;
+  HeadNorms head_norms = HeadNorms::kNone;
   Activation activation = Activation::kSilu;
   Biases biases = {};
+  /// Scores fall with the distance of tokens, by alibi_slopes().
+  bool has_alibi = false;
   std::vector<RotaryPositions> rotaries = {};            ///< those that layers use
   std::vector<LayerConfig> layers = {};                  ///< [num_layers]
   double embedding_scale = 1;                            ///< the factor of token embeddings
+  double residual_scale = 1;                             ///< that of what a part adds
+  double logit_scale = 1;                                ///< that of logits
   std::optional<double> attention_scale = std::nullopt;  ///< otherwise 1 / √head_dim
   std::optional<double> score_softcap = std::nullopt;    ///< c in score = c · tanh(score / c)
   std::optional<double> logit_softcap = std::nullopt;    ///< c in logit = c · tanh(logit / c)
@@ -114,13 +156,9 @@ struct ModelConfig {
   std::vector<std::int64_t> end_ids = {};         ///< tokens that end a text
   std::optional<Pooling> pooling = std::nullopt;  ///< only from folders
 
-  bool is_causal() const noexcept { return family >= Family::kGpt2; }
+  bool is_causal() const noexcept { return !sees_later_tokens; }
   /// The number of rows of the table of positions.
-  std::int64_t num_position_rows() const noexcept {
-    return max_positions + (padding_id ? *padding_id + 1 : 0);
-  }
-  /// Layer norms with biases; otherwise RMS norms without.
-  bool has_layer_norms() const noexcept { return family <= Family::kGpt2; }
+  std::int64_t num_position_rows() const noexcept { return max_positions + first_position; }
 };
 
 /// Reads the config.json of a folder as transformers saves it, and the additions of

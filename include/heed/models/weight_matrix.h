@@ -35,6 +35,10 @@ class HEED_API WeightMatrix {
   /// The rows begin ≤ i < end, which share the elements. @throws InvalidArgument when there are
   /// fewer.
   WeightMatrix slice_rows(std::int64_t begin, std::int64_t end) const;
+  /// A matrix of copies of the rows begin + i · step + j, in the order of i < count and j < size.
+  /// @throws InvalidArgument when there are fewer.
+  WeightMatrix copy_rows(std::int64_t begin, std::int64_t step, std::int64_t count,
+                         std::int64_t size) const;
 
   /// out[i] = W[index][i] as floats. @param out [columns]
   /// @throws InvalidArgument when the row does not exist, or `out` is of another size.
