@@ -222,7 +222,7 @@ bool has_tokenizer(const std::filesystem::path& folder) {
 
 void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
   const WeightNames& names =
-      checkpoint.gguf() ? names_in_gguf(config.family) : names_in_folder(config.family);
+      checkpoint.gguf() ? names_in_gguf(config) : names_in_folder(config);
   Model::Parts parts;
   parts.config = config;
   WeightReader reader(checkpoint, names, WeightReader::Reads::kSizes);
