@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/printable.h"
+#include "heed/attention/relative_position.h"
 #include "heed/core/error.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -188,6 +189,20 @@ std::size_t num_layers_to_describe(const ModelConfig& config) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(config.num_layers, 0, kMaxLayers));
 }
 
+namespace {
+
+void check_buckets(const ModelConfig& config, const std::string& file) {
+  const auto& buckets = config.position_buckets;
+  if (!buckets) return;
+  try {
+    RelativeBuckets::t5(buckets->count, buckets->max_distance, !config.is_causal());
+  } catch (const InvalidArgument& error) {
+    throw FormatError(file, 0, fmt::format("the buckets of positions: {}", error.what()));
+  }
+}
+
+}  // namespace
+
 void check_config(const ModelConfig& config, const std::string& file) {
   const std::pair<const char*, std::int64_t> sizes[] = {
       {"the number of heads", config.num_heads},
@@ -217,6 +232,7 @@ void check_config(const ModelConfig& config, const std::string& file) {
     throw FormatError(file, 0, fmt::format("the norms' epsilon is {}", config.norm_epsilon));
   }
   for (const RotaryPositions& rotary : config.rotaries) check_rotary(config, rotary, file);
+  check_buckets(config, file);
 }
 
 }}}  // namespace heed::v0::models

@@ -10,6 +10,7 @@
 #include "heed/attention/mask.h"
 #include "heed/attention/packed.h"
 #include "heed/attention/position.h"
+#include "heed/attention/relative_position.h"
 #include "heed/attention/rotary.h"
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
@@ -34,9 +35,15 @@ void for_rows(std::int64_t rows, std::int64_t width, Body body) {
 }
 
 // @param slopes of ALiBi, [num_heads] or empty
-AttentionOptions options_of(const ModelConfig& config, const LayerConfig& layer, FloatView slopes) {
+AttentionOptions options_of(const Model::Parts& parts, const LayerConfig& layer, FloatView slopes) {
+  const ModelConfig& config = parts.config;
   AttentionOptions options;
   if (!slopes.empty()) options.alibi_slopes = slopes;
+  if (const auto& buckets = config.position_buckets) {
+    options.relative_bias = RelativeBias<float>{
+        parts.position_bias,
+        RelativeBuckets::t5(buckets->count, buckets->max_distance, !config.is_causal())};
+  }
   if (config.attention_scale) options.scale = static_cast<float>(*config.attention_scale);
   options.softcap = static_cast<float>(config.score_softcap.value_or(0));
   if (!config.is_causal()) return options;
@@ -66,7 +73,7 @@ class Pass {
         up_(buffer(has_gates() ? config_.intermediate_size : 0)) {
     if (config_.has_alibi) slopes_ = alibi_slopes<float>(config_.num_heads);
     for (const LayerConfig& layer : config_.layers) {
-      attention_options_.push_back(options_of(config_, layer, slopes_));
+      attention_options_.push_back(options_of(parts_, layer, slopes_));
     }
   }
 

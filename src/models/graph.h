@@ -61,10 +61,11 @@ struct Model::Parts {
   std::filesystem::path path;                      // as load() took it
   std::vector<std::filesystem::path> small_files;  // the configuration and the tokenizer
 
-  WeightMatrix tokens;       // [vocab_size, hidden_size]
-  WeightMatrix positions;    // [max_positions, hidden_size], or empty
-  WeightMatrix token_types;  // [num_token_types, hidden_size], or empty
-  Norm embedding_norm;       // or empty
+  WeightMatrix tokens;          // [vocab_size, hidden_size]
+  WeightMatrix positions;       // [max_positions, hidden_size], or empty
+  WeightMatrix token_types;     // [num_token_types, hidden_size], or empty
+  Tensor<float> position_bias;  // [num_heads, config.position_buckets->count], or empty
+  Norm embedding_norm;          // or empty
   std::vector<TransformerLayer> layers;
   Norm final_norm;  // or empty
   Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty

@@ -197,6 +197,10 @@ void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& 
     parts.positions =
         reader.matrix(reader.of_model(names.positions), config.num_position_rows(), hidden);
   }
+  if (config.position_buckets) {
+    parts.position_bias = reader.transposed(reader.of_model(names.position_bias), config.num_heads,
+                                            config.position_buckets->count);
+  }
   if (config.num_token_types > 0) {
     parts.token_types =
         reader.matrix(reader.of_model(names.token_types), config.num_token_types, hidden);
@@ -221,8 +225,7 @@ bool has_tokenizer(const std::filesystem::path& folder) {
 }
 
 void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
-  const WeightNames& names =
-      checkpoint.gguf() ? names_in_gguf(config) : names_in_folder(config);
+  const WeightNames& names = checkpoint.gguf() ? names_in_gguf(config) : names_in_folder(config);
   Model::Parts parts;
   parts.config = config;
   WeightReader reader(checkpoint, names, WeightReader::Reads::kSizes);

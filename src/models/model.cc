@@ -79,6 +79,7 @@ std::int64_t num_vector_elements(const Model::Parts& parts) {
   add_norm(parts.embedding_norm);
   add_norm(parts.final_norm);
   add(parts.head.bias);
+  add(parts.position_bias);
   for (const TransformerLayer& layer : parts.layers) {
     for (const PartNorms* norms : {&layer.attention_norms, &layer.mlp_norms}) {
       for (const Norm* norm : {&norms->before, &norms->after, &norms->after_sum}) add_norm(*norm);

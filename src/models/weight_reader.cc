@@ -72,6 +72,13 @@ Norm WeightReader::norm(const std::string& name, std::int64_t size, bool has_bia
   return norm;
 }
 
+Tensor<float> WeightReader::transposed(const std::string& name, std::int64_t rows,
+                                       std::int64_t columns) {
+  const StoredTensor stored = taken(name + ".weight", {columns, rows});
+  if (reads_ == Reads::kSizes) return Tensor<float>({rows, columns});
+  return to_tensor(FloatView(to_float(stored)).permute({1, 0}));
+}
+
 Norm WeightReader::norms_of_heads(const std::string& name, std::int64_t count, std::int64_t size) {
   if (contains(name))
     return {.weight = to_float(taken(name + ".weight", {count, size})), .bias = {}};

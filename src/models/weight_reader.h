@@ -35,6 +35,7 @@ struct WeightNames {
   std::string_view tokens;
   std::string_view positions;
   std::string_view token_types;
+  std::string_view position_bias = {};  // [buckets, heads]
   std::string_view embedding_norm;
   std::string_view final_norm;
   std::string_view head;  // without the prefix
@@ -76,6 +77,8 @@ class WeightReader {
   bool contains(std::string_view name) const;
 
   WeightMatrix matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
+  // [rows, columns] of a small tensor [columns, rows].
+  Tensor<float> transposed(const std::string& name, std::int64_t rows, std::int64_t columns);
   // A matrix of a layer, which the family may store transposed, and its bias.
   Projection projection(const std::string& name, std::int64_t rows, std::int64_t columns,
                         bool has_bias);

@@ -99,6 +99,13 @@ struct RotaryPositions {
   std::vector<double> divisors = {};
 };
 
+/// T5's bias of scores: each head has a number for each bucket of distances (RelativeBuckets::t5),
+/// the same in all layers.
+struct PositionBuckets {
+  std::int64_t count = 32;
+  std::int64_t max_distance = 128;
+};
+
 /// The products and norms that have a bias.
 struct Biases {
   bool inputs = false;        ///< the products for query, key and value
@@ -142,6 +149,7 @@ struct ModelConfig {
   Biases biases = {};
   /// Scores fall with the distance of tokens, by alibi_slopes().
   bool has_alibi = false;
+  std::optional<PositionBuckets> position_buckets = std::nullopt;
   std::vector<RotaryPositions> rotaries = {};            ///< those that layers use
   std::vector<LayerConfig> layers = {};                  ///< [num_layers]
   double embedding_scale = 1;                            ///< the factor of token embeddings
