@@ -86,21 +86,55 @@ class Model:
         conversation = [(str(role), str(content)) for role, content in messages]
         return ChatPrompt(*self._model.chat_prompt(conversation, add_generation_prompt))
 
-    def forward(self, text: str | Sequence[int], pair: str | None = None, *, switched_off: Any = ()) -> ndarray:
-        """Hidden states after the last layer and norm, float32 [tokens, hidden_size]."""
-        return self._model.forward(*self._ids(text, pair), list(switched_off))
+    @property
+    def encoder(self) -> Model:
+        """The encoder of a model that has one (config["has_encoder"]); the model itself is its decoder."""
+        return Model(self._model.encoder())
 
-    def hidden_states(self, text: str | Sequence[int], pair: str | None = None, *, switched_off: Any = ()) -> ndarray:
+    def forward(
+        self,
+        text: str | Sequence[int],
+        pair: str | None = None,
+        *,
+        switched_off: Any = (),
+        source: str | Sequence[int] | None = None,
+    ) -> ndarray:
+        """Hidden states after the last layer and norm, float32 [tokens, hidden_size]. A model with an encoder needs a source,
+        and text is what its decoder reads, whose first token is config["start_id"]."""
+        return self._model.forward(*self._ids(text, pair), list(switched_off), self._source(source))
+
+    def hidden_states(
+        self,
+        text: str | Sequence[int],
+        pair: str | None = None,
+        *,
+        switched_off: Any = (),
+        source: str | Sequence[int] | None = None,
+    ) -> ndarray:
         """Those after the embedding and after each layer, float32 [num_layers + 1, tokens, hidden_size]."""
-        return self._model.hidden_states(*self._ids(text, pair), list(switched_off))
+        return self._model.hidden_states(*self._ids(text, pair), list(switched_off), self._source(source))
 
-    def attentions(self, text: str | Sequence[int], pair: str | None = None, *, switched_off: Any = ()) -> ndarray:
+    def attentions(
+        self,
+        text: str | Sequence[int],
+        pair: str | None = None,
+        *,
+        switched_off: Any = (),
+        source: str | Sequence[int] | None = None,
+    ) -> ndarray:
         """The weights of every head, float32 [num_layers, num_heads, tokens, tokens]."""
-        return self._model.attentions(*self._ids(text, pair), list(switched_off))
+        return self._model.attentions(*self._ids(text, pair), list(switched_off), self._source(source))
 
-    def logits(self, text: str | Sequence[int], *, switched_off: Any = ()) -> ndarray:
+    def cross_attentions(self, text: str | Sequence[int], source: str | Sequence[int]) -> ndarray:
+        """The weights of every head of a decoder on the tokens of its source, float32
+        [num_layers, num_heads, tokens, source tokens]."""
+        return self._model.cross_attentions(self._ids(text, None)[0], self._ids(source, None)[0])
+
+    def logits(
+        self, text: str | Sequence[int], *, switched_off: Any = (), source: str | Sequence[int] | None = None
+    ) -> ndarray:
         """Scores of the token after each token, float32 [tokens, vocab_size]."""
-        return self._model.logits(self._ids(text, None)[0], list(switched_off))
+        return self._model.logits(self._ids(text, None)[0], list(switched_off), self._source(source))
 
     def mean_loss(self, text: str | Sequence[int], *, switched_off: Any = ()) -> float:
         """The mean of -log p(token | tokens before it) in nats."""
@@ -138,7 +172,8 @@ class Model:
         on_text: Callable[[str], bool | None] | None = None,
         seal: bool = False,
     ) -> Generated:
-        """Goes on after a prompt: a text, ids, or what chat_prompt() gives. on_text is called with each piece of the text; False
+        """Goes on after a prompt: a text, ids, or what chat_prompt() gives. A model with an encoder (T5, Marian, BART) reads the
+        prompt as its source and writes a text of its own. on_text is called with each piece of the text; False
         ends it. The text is what follows the prompt's, with the space before its first word. With seal=True the result has a
         seal, by which another machine verifies that it computes the same bits (seal_differences)."""
         options = {
@@ -153,6 +188,9 @@ class Model:
             "seal": seal,
         }
         return Generated(**self._model.generate(self._ids(prompt, None)[0], options))
+
+    def _source(self, source: str | Sequence[int] | None) -> list[int] | None:
+        return None if source is None else self._ids(source, None)[0]
 
     def _ids(self, text: str | Sequence[int], pair: str | None) -> tuple[list[int], list[int]]:
         if isinstance(text, ChatPrompt) and pair is None:

@@ -47,6 +47,8 @@ nb::dict config_dict(const Model& model) {
   nb::list windows;
   for (const models::LayerConfig& layer : config.layers) windows.append(layer.window);
   dict["windows"] = windows;
+  dict["has_encoder"] = config.encoder != nullptr;
+  dict["start_id"] = config.encoder ? nb::cast(config.start_id) : nb::none();
   return dict;
 }
 
@@ -58,15 +60,19 @@ nb::tuple encode(const Model& model, const std::string& text,
   return nb::make_tuple(encoding.ids, encoding.type_ids);
 }
 
+using SwitchedOff = std::vector<std::pair<std::int64_t, std::int64_t>>;
+using Ids = std::vector<std::int64_t>;
+
 // The inputs and options of a forward pass over one text.
 struct Pass {
   models::Inputs inputs;
   models::ForwardOptions options;
+  std::optional<Ids> source_ids;
 };
 
-Pass pass_of(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& type_ids,
-             const std::vector<std::pair<std::int64_t, std::int64_t>>& switched_off) {
-  Pass pass{.inputs = models::Inputs::of(ids), .options = {}};
+Pass pass_of(const Ids& ids, const Ids& type_ids, const SwitchedOff& switched_off,
+             const std::optional<Ids>& source_ids) {
+  Pass pass{.inputs = models::Inputs::of(ids), .options = {}, .source_ids = source_ids};
   pass.inputs.type_ids = type_ids;
   for (const auto& [layer, head] : switched_off) {
     pass.options.switched_off.push_back({layer, head});
@@ -74,20 +80,28 @@ Pass pass_of(const std::vector<std::int64_t>& ids, const std::vector<std::int64_
   return pass;
 }
 
-using SwitchedOff = std::vector<std::pair<std::int64_t, std::int64_t>>;
+// Reads the source if there is one, and then the text. Without the interpreter's lock.
+Tensor<float> run(const Model& model, Pass& pass) {
+  return without_lock([&] {
+    models::Source source;
+    if (pass.source_ids) {
+      source = model.read_source(*pass.source_ids);
+      pass.options.source = &source;
+    }
+    return model.forward(pass.inputs, pass.options);
+  });
+}
 
-nb::object forward(const Model& model, const std::vector<std::int64_t>& ids,
-                   const std::vector<std::int64_t>& type_ids, const SwitchedOff& switched_off) {
-  const Pass pass = pass_of(ids, type_ids, switched_off);
-  return to_object(without_lock([&] { return model.forward(pass.inputs, pass.options); }),
-                   Library::kNumpy);
+nb::object forward(const Model& model, const Ids& ids, const Ids& type_ids,
+                   const SwitchedOff& switched_off, const std::optional<Ids>& source) {
+  Pass pass = pass_of(ids, type_ids, switched_off, source);
+  return to_object(run(model, pass), Library::kNumpy);
 }
 
 // Returns [num_layers + 1, tokens, hidden_size].
-nb::object hidden_states(const Model& model, const std::vector<std::int64_t>& ids,
-                         const std::vector<std::int64_t>& type_ids,
-                         const SwitchedOff& switched_off) {
-  Pass pass = pass_of(ids, type_ids, switched_off);
+nb::object hidden_states(const Model& model, const Ids& ids, const Ids& type_ids,
+                         const SwitchedOff& switched_off, const std::optional<Ids>& source) {
+  Pass pass = pass_of(ids, type_ids, switched_off, source);
   const models::ModelConfig& config = model.config();
   auto states = Tensor<float>::uninitialized(
       {config.num_layers + 1, static_cast<std::int64_t>(ids.size()), config.hidden_size});
@@ -95,38 +109,47 @@ nb::object hidden_states(const Model& model, const std::vector<std::int64_t>& id
     const auto from = state.elements();
     std::copy(from.begin(), from.end(), states.view().select(0, index).elements().begin());
   };
-  without_lock([&] { return model.forward(pass.inputs, pass.options).num_elements(); });
+  run(model, pass);
   return to_object(std::move(states), Library::kNumpy);
 }
 
-// Returns [num_layers, num_heads, tokens, tokens].
-nb::object attentions(const Model& model, const std::vector<std::int64_t>& ids,
-                      const std::vector<std::int64_t>& type_ids, const SwitchedOff& switched_off) {
-  Pass pass = pass_of(ids, type_ids, switched_off);
+// The weights of one kind of attention, [num_layers, num_heads, tokens, keys].
+nb::object weights_of(const Model& model, Pass& pass, models::AttentionObserver& observer,
+                      std::size_t keys) {
   const models::ModelConfig& config = model.config();
-  const auto tokens = static_cast<std::int64_t>(ids.size());
   auto weights =
-      Tensor<float>::uninitialized({config.num_layers, config.num_heads, tokens, tokens});
-  pass.options.observer = [&](const models::AttentionCall& call) {
+      Tensor<float>::uninitialized({config.num_layers, config.num_heads,
+                                    std::ssize(pass.inputs.ids), static_cast<std::int64_t>(keys)});
+  observer = [&](const models::AttentionCall& call) {
     const Tensor<float> found = models::weights_of(call);
     std::copy(found.elements().begin(), found.elements().end(),
               weights.view().select(0, call.layer).elements().begin());
   };
-  without_lock([&] { return model.forward(pass.inputs, pass.options).num_elements(); });
+  run(model, pass);
   return to_object(std::move(weights), Library::kNumpy);
 }
 
-nb::object logits(const Model& model, const std::vector<std::int64_t>& ids,
-                  const SwitchedOff& switched_off) {
-  const Pass pass = pass_of(ids, {}, switched_off);
-  return to_object(
-      without_lock([&] { return model.logits(model.forward(pass.inputs, pass.options)); }),
-      Library::kNumpy);
+nb::object attentions(const Model& model, const Ids& ids, const Ids& type_ids,
+                      const SwitchedOff& switched_off, const std::optional<Ids>& source) {
+  Pass pass = pass_of(ids, type_ids, switched_off, source);
+  return weights_of(model, pass, pass.options.observer, ids.size());
+}
+
+nb::object cross_attentions(const Model& model, const Ids& ids, const Ids& source) {
+  Pass pass = pass_of(ids, {}, {}, source);
+  return weights_of(model, pass, pass.options.cross_observer, source.size());
+}
+
+nb::object logits(const Model& model, const Ids& ids, const SwitchedOff& switched_off,
+                  const std::optional<Ids>& source) {
+  Pass pass = pass_of(ids, {}, switched_off, source);
+  const Tensor<float> hidden = run(model, pass);
+  return to_object(without_lock([&] { return model.logits(hidden); }), Library::kNumpy);
 }
 
 double mean_loss(const Model& model, const std::vector<std::int64_t>& ids,
                  const SwitchedOff& switched_off) {
-  const Pass pass = pass_of(ids, {}, switched_off);
+  const Pass pass = pass_of(ids, {}, switched_off, std::nullopt);
   return without_lock([&] { return models::mean_loss(model, ids, pass.options); });
 }
 
@@ -239,7 +262,9 @@ void bind_models(nb::module_& module) {
       .def("forward", &forward)
       .def("hidden_states", &hidden_states)
       .def("attentions", &attentions)
+      .def("cross_attentions", &cross_attentions)
       .def("logits", &logits)
+      .def("encoder", &Model::encoder)
       .def("mean_loss", &mean_loss)
       .def("embed", &embed, nb::arg("texts"), nb::arg("seal") = false)
       .def("sha256",

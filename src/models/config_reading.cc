@@ -147,10 +147,11 @@ namespace {
 
 // In the order of Family.
 constexpr std::array kFamilyNames = std::to_array<std::string_view>(
-    {"bert",   "roberta", "distilbert", "gpt2",     "llama",      "qwen3", "olmo2", "smollm3",
-     "gemma2", "gemma3",  "gpt_neox",   "gpt_neo",  "gptj",       "opt",   "bloom", "falcon",
-     "phi",    "phi3",    "granite",    "stablelm", "starcoder2", "cohere"});
-static_assert(kFamilyNames.size() == static_cast<std::size_t>(Family::kCohere) + 1);
+    {"bert",    "roberta", "distilbert", "gpt2",     "llama",   "qwen3",    "olmo2",
+     "smollm3", "gemma2",  "gemma3",     "gpt_neox", "gpt_neo", "gptj",     "opt",
+     "bloom",   "falcon",  "phi",        "phi3",     "granite", "stablelm", "starcoder2",
+     "cohere",  "t5",      "t5_gated",   "bart",     "marian"});
+static_assert(kFamilyNames.size() == static_cast<std::size_t>(Family::kMarian) + 1);
 
 // Far above every existing model; products of any three sizes fit into 63 bits.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
@@ -204,6 +205,14 @@ void check_buckets(const ModelConfig& config, const std::string& file) {
 }  // namespace
 
 void check_config(const ModelConfig& config, const std::string& file) {
+  if (config.encoder) {
+    check_config(*config.encoder, file);
+    if (config.start_id < 0 || config.start_id >= config.vocab_size) {
+      throw FormatError(file, 0,
+                        fmt::format("decoder_start_token_id is {}, expected one of [0, {})",
+                                    config.start_id, config.vocab_size));
+    }
+  }
   const std::pair<const char*, std::int64_t> sizes[] = {
       {"the number of heads", config.num_heads},
       {"the number of key heads", config.num_kv_heads},

@@ -19,8 +19,8 @@ namespace {
 // Families are sought in this order, and listed in it.
 std::vector<FolderFamily> all_families() {
   std::vector<FolderFamily> all;
-  for (const auto families :
-       {encoder_families(), gpt_families(), llama_like_families(), gemma_families()}) {
+  for (const auto families : {encoder_families(), gpt_families(), llama_like_families(),
+                              gemma_families(), encoder_decoder_families()}) {
     all.insert(all.end(), families.begin(), families.end());
   }
   return all;
@@ -55,8 +55,8 @@ void refuse_quantised(ConfigFields& fields, const char* key) {
 
 // Checks members of all models for which heed supports one value only.
 void check_common(ConfigFields& fields, const ModelConfig& config) {
-  constexpr std::string_view kEncoderDecoder = "heed has encoders and decoders apart";
-  fields.expect_nothing("is_encoder_decoder", kEncoderDecoder);
+  constexpr std::string_view kEncoderDecoder = "heed has this family without the other half";
+  if (!config.encoder) fields.expect_nothing("is_encoder_decoder", kEncoderDecoder);
   fields.expect_nothing("tie_encoder_decoder", kEncoderDecoder);
   fields.expect_nothing("add_cross_attention", kEncoderDecoder);
   fields.expect_nothing("cross_attention_hidden_size", kEncoderDecoder);

@@ -21,6 +21,7 @@ std::span<const FolderFamily> encoder_families();
 std::span<const FolderFamily> gpt_families();
 std::span<const FolderFamily> llama_like_families();
 std::span<const FolderFamily> gemma_families();
+std::span<const FolderFamily> encoder_decoder_families();
 
 // A model whose layers have all biases; the head has none.
 inline constexpr Biases kAllBiases{

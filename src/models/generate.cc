@@ -127,6 +127,23 @@ bool is_end(const Model& model, std::int64_t id) {
          model.tokenizer().special_tokens().end == id;
 }
 
+// What a model reads before it writes: the prompt; or, if it has an encoder, the prompt as the
+// source, and the token that its decoder begins with.
+class Beginning {
+ public:
+  Beginning(const Model& model, std::span<const std::int64_t> prompt) : ids_(prompt) {
+    if (!model.config().encoder) return;
+    source_ = model.read_source(prompt);
+    ids_ = std::span(&model.config().start_id, 1);
+  }
+  std::span<const std::int64_t> ids() const { return ids_; }
+  ForwardOptions options() const { return {.source = source_ ? &*source_ : nullptr}; }
+
+ private:
+  std::span<const std::int64_t> ids_;
+  std::optional<Source> source_;
+};
+
 Tensor<float> last_row(const Tensor<float>& hidden) {
   const std::int64_t rows = hidden.extent(0);
   return to_tensor(hidden.view().slice(0, rows - 1, rows));
@@ -158,11 +175,14 @@ void check_generate(const Model& model, std::span<const std::int64_t> prompt,
   }
   if (prompt.empty()) throw InvalidArgument("generate: prompt has no tokens, expected at least 1");
   const auto length = static_cast<std::int64_t>(prompt.size());
-  if (length > model.config().max_positions) {
+  const ModelConfig& config = model.config();
+  const std::int64_t positions =
+      config.encoder ? config.encoder->max_positions : config.max_positions;
+  if (length > positions) {
     throw InvalidArgument(
         fmt::format("generate: the prompt has {} tokens, the model's positions are {}: give a "
                     "shorter one",
-                    length, model.config().max_positions));
+                    length, positions));
   }
   if (options.max_tokens < 0) {
     throw InvalidArgument(
@@ -183,9 +203,11 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
   TorchGenerator random(options.seed);
   nn::Past past = model.make_past(options.past);
   const Clock::time_point start = Clock::now();
-  Tensor<float> hidden = last_row(model.forward(prompt, past));
+  const Beginning beginning(model, prompt);
+  const ForwardOptions forward = beginning.options();
+  Tensor<float> hidden = last_row(model.forward(beginning.ids(), past, forward));
   result.prefill_seconds = seconds_since(start);
-  Text text(model.tokenizer(), prompt, options);
+  Text text(model.tokenizer(), beginning.ids(), options);
   const Clock::time_point decode = Clock::now();
   for (;;) {
     if (static_cast<std::int64_t>(result.ids.size()) >= options.max_tokens) break;
@@ -203,7 +225,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
       result.reason = EndReason::kContextFull;
       break;
     }
-    hidden = model.forward(std::span(&id, 1), past);
+    hidden = model.forward(std::span(&id, 1), past, forward);
   }
   result.decode_seconds = seconds_since(decode);
   text.finish();

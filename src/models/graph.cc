@@ -176,6 +176,10 @@ class Pass {
     if (order == PartOrder::kParallelOneNorm) widen(layer, input);
     attend_to(layer, index, input);
     add_part(layer.attention_norms);
+    if (layer.has_source()) {
+      attend_to_source(layer, index, normed(layer.cross_norms.before));
+      add_part(layer.cross_norms);
+    }
     if (order == PartOrder::kInTurn) widen(layer, normed(layer.mlp_norms.before));
     layer.down.apply(gate_, normed_);
     add_part(layer.mlp_norms);
@@ -210,6 +214,31 @@ class Pass {
         attended(index).reshaped({inputs_.size(), config_.num_heads * config_.head_dim});
     switch_off(index, out);
     layer.out.apply(out, normed_);
+  }
+
+  // normed_ = attention(input, source).
+  void attend_to_source(const TransformerLayer& layer, std::int64_t index, FloatView input) {
+    layer.cross_query.apply(input, query_);
+    AttentionOptions options;
+    if (config_.attention_scale) options.scale = static_cast<float>(*config_.attention_scale);
+    const auto i = static_cast<std::size_t>(index);
+    const FloatView query = heads_of(query_, config_.num_heads);
+    const FloatView key = inputs_.source->keys[i];
+    const FloatView value = inputs_.source->values[i];
+    if (options_.cross_observer) {
+      const auto shown = [](FloatView x) { return x.to_rank(4).permute({0, 2, 1, 3}); };
+      options_.cross_observer({.layer = index,
+                               .text = 0,
+                               .query = shown(query),
+                               .key = shown(key),
+                               .value = shown(value),
+                               .options = options});
+    }
+    const std::int64_t key_boundaries[] = {0, key.extent(0)};
+    const Tensor<float> out =
+        attention_packed(query, key, value, {inputs_.boundaries, key_boundaries}, options)
+            .reshaped({inputs_.size(), config_.num_heads * config_.head_dim});
+    layer.cross_out.apply(out, normed_);
   }
 
   Tensor<float> rotated(const Tensor<float>& x, std::int64_t num_heads, std::size_t index) const {

@@ -46,26 +46,30 @@ struct TransformerLayer {
   PartNorms attention_norms;
   Projection query, key, value, out;
   Norm query_norm, key_norm;  // or empty
+  PartNorms cross_norms;
+  Projection cross_query, cross_key, cross_value, cross_out;  // of decoders with an encoder
   PartNorms mlp_norms;
   Projection gate;  // in gated layers only
   Projection up, down;
 
   bool is_gated() const { return gate.weight.rows() > 0; }
+  bool has_source() const { return cross_query.weight.rows() > 0; }
 };
 
 struct Model::Parts {
   ModelConfig config;
-  std::unique_ptr<const text::Tokenizer> tokenizer;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<Checkpoint> checkpoint;            // the source of the weights
   std::vector<std::string> tensors;                // the names of the tensors that are used
   std::filesystem::path path;                      // as load() took it
   std::vector<std::filesystem::path> small_files;  // the configuration and the tokenizer
 
-  WeightMatrix tokens;          // [vocab_size, hidden_size]
-  WeightMatrix positions;       // [max_positions, hidden_size], or empty
-  WeightMatrix token_types;     // [num_token_types, hidden_size], or empty
-  Tensor<float> position_bias;  // [num_heads, config.position_buckets->count], or empty
-  Norm embedding_norm;          // or empty
+  std::shared_ptr<const Parts> encoder;  // if config.encoder is there; it has the same tokens
+  WeightMatrix tokens;                   // [vocab_size, hidden_size]
+  WeightMatrix positions;                // [max_positions, hidden_size], or empty
+  WeightMatrix token_types;              // [num_token_types, hidden_size], or empty
+  Tensor<float> position_bias;           // [num_heads, config.position_buckets->count], or empty
+  Norm embedding_norm;                   // or empty
   std::vector<TransformerLayer> layers;
   Norm final_norm;  // or empty
   Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty
@@ -80,6 +84,7 @@ struct PassInputs {
   std::span<const std::int64_t> boundaries;  // the texts' first tokens, and the total
   std::span<const std::int64_t> type_ids;    // may be empty
   nn::Past* past = nullptr;
+  const Source* source = nullptr;
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(ids.size()); }
   std::int64_t num_texts() const noexcept {

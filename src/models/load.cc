@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "heed/attention/rotary_frequencies.h"
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/models/model.h"
 #include "heed/text/tokenizer.h"
@@ -133,6 +135,21 @@ void read_attention(WeightReader& reader, const WeightNames& names, std::int64_t
       read_head_norm(reader, reader.of_layer(index, names.key_norm), config, config.num_kv_heads);
 }
 
+void read_cross_attention(WeightReader& reader, const WeightNames& names, std::int64_t index,
+                          const ModelConfig& config, TransformerLayer& layer) {
+  if (!config.encoder) return;
+  const std::int64_t hidden = config.hidden_size;
+  const std::int64_t width = config.num_heads * config.head_dim;
+  const auto read = [&](std::string_view name) {
+    return reader.projection(reader.of_layer(index, name), width, hidden, config.biases.inputs);
+  };
+  layer.cross_query = read(names.cross_query);
+  layer.cross_key = read(names.cross_key);
+  layer.cross_value = read(names.cross_value);
+  layer.cross_out = reader.projection(reader.of_layer(index, names.cross_out), hidden, width,
+                                      config.biases.output);
+}
+
 void read_feed_forward(WeightReader& reader, const WeightNames& names, std::int64_t index,
                        const ModelConfig& config, TransformerLayer& layer) {
   const std::int64_t width = config.intermediate_size;
@@ -166,7 +183,9 @@ TransformerLayer read_layer(WeightReader& reader, const WeightNames& names, std:
   if (config.part_order != PartOrder::kParallelOneNorm) {
     layer.mlp_norms = norms_around(names.mlp_norms);
   }
+  layer.cross_norms = norms_around(names.cross_norms);
   read_attention(reader, names, index, config, layer);
+  read_cross_attention(reader, names, index, config, layer);
   read_feed_forward(reader, names, index, config, layer);
   return layer;
 }
@@ -183,9 +202,27 @@ void read_head(WeightReader& reader, const WeightNames& names, Model::Parts& par
   } else if (config.has_tied_head) {
     parts.head.weight = parts.tokens;
   }
-  if (config.biases.head && parts.head.weight.rows() > 0) {
-    parts.head.bias = reader.bias(name, config.vocab_size);
+  if (parts.head.weight.rows() == 0) return;
+  if (config.biases.head) parts.head.bias = reader.bias(name, config.vocab_size);
+  if (!names.head_bias.empty()) {
+    parts.head.bias = reader.row_or_zeros(std::string(names.head_bias), config.vocab_size);
   }
+}
+
+// [max_positions, hidden_size]: sines, then cosines.
+Tensor<float> sinusoidal_positions(const ModelConfig& config) {
+  const std::int64_t half = config.hidden_size / 2;
+  const RotaryFrequencies frequencies = rotary_frequencies(config.hidden_size, 10000);
+  auto positions = Tensor<float>::uninitialized({config.max_positions, config.hidden_size});
+  for (std::int64_t position = 0; position < config.max_positions; ++position) {
+    float* const row = positions.data() + position * config.hidden_size;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(position) * frequencies.inv_freq.data()[i];
+      row[i] = static_cast<float>(elementary::sin(angle));
+      row[half + i] = static_cast<float>(elementary::cos(angle));
+    }
+  }
+  return positions;
 }
 
 void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& parts) {
@@ -196,6 +233,9 @@ void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& 
   if (!names.positions.empty()) {
     parts.positions =
         reader.matrix(reader.of_model(names.positions), config.num_position_rows(), hidden);
+  }
+  if (config.has_sinusoidal_positions) {
+    parts.positions = WeightMatrix(sinusoidal_positions(config));
   }
   if (config.position_buckets) {
     parts.position_bias = reader.transposed(reader.of_model(names.position_bias), config.num_heads,
@@ -217,6 +257,21 @@ void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& 
   read_head(reader, names, parts);
 }
 
+// Reads the encoder of a model from the same files.
+std::shared_ptr<const Model::Parts> read_encoder(const Model::Parts& decoder) {
+  auto encoder = std::make_shared<Model::Parts>();
+  encoder->config = *decoder.config.encoder;
+  encoder->config.architecture = decoder.config.architecture;
+  encoder->tokenizer = decoder.tokenizer;
+  encoder->checkpoint = decoder.checkpoint;
+  encoder->path = decoder.path;
+  const WeightNames& names = names_in_folder(encoder->config);
+  WeightReader reader(*encoder->checkpoint, names);
+  read_weights(reader, names, *encoder);
+  encoder->tensors = reader.read();
+  return encoder;
+}
+
 }  // namespace
 
 bool has_tokenizer(const std::filesystem::path& folder) {
@@ -230,6 +285,14 @@ void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
   parts.config = config;
   WeightReader reader(checkpoint, names, WeightReader::Reads::kSizes);
   read_weights(reader, names, parts);
+  if (config.encoder) {
+    const WeightNames& encoder_names = names_in_folder(*config.encoder);
+    WeightReader encoder_reader(checkpoint, encoder_names, WeightReader::Reads::kSizes);
+    Model::Parts encoder;
+    encoder.config = *config.encoder;
+    read_weights(encoder_reader, encoder_names, encoder);
+    reader.add_read(encoder_reader.read());
+  }
   reader.check_all_read(config);
 }
 
@@ -248,6 +311,10 @@ Model load(const std::filesystem::path& path) {
   const WeightNames& names = gguf ? names_in_gguf(parts->config) : names_in_folder(parts->config);
   WeightReader reader(checkpoint, names);
   read_weights(reader, names, *parts);
+  if (parts->config.encoder) {
+    parts->encoder = read_encoder(*parts);
+    reader.add_read(parts->encoder->tensors);
+  }
   reader.check_all_read(parts->config);
   parts->tensors = reader.read();
   parts->small_files = small_files.paths();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <string>
@@ -56,6 +57,12 @@ void check_finite(const char* function, const Model::Parts& parts, FloatView res
                   function));
 }
 
+std::array<const Projection*, 11> projections_of(const TransformerLayer& layer) {
+  return {&layer.query,       &layer.key,       &layer.value,       &layer.out,
+          &layer.cross_query, &layer.cross_key, &layer.cross_value, &layer.cross_out,
+          &layer.gate,        &layer.up,        &layer.down};
+}
+
 // Calls use(matrix) for every matrix that has its own weights.
 template <class Use>
 void for_each_matrix(const Model::Parts& parts, Use use) {
@@ -64,8 +71,7 @@ void for_each_matrix(const Model::Parts& parts, Use use) {
   use(parts.token_types);
   if (!parts.config.has_tied_head) use(parts.head.weight);
   for (const TransformerLayer& layer : parts.layers) {
-    for (const Projection* part : {&layer.query, &layer.key, &layer.value, &layer.out, &layer.gate,
-                                   &layer.up, &layer.down}) {
+    for (const Projection* part : projections_of(layer)) {
       use(part->weight);
     }
   }
@@ -81,13 +87,12 @@ std::int64_t num_vector_elements(const Model::Parts& parts) {
   add(parts.head.bias);
   add(parts.position_bias);
   for (const TransformerLayer& layer : parts.layers) {
-    for (const PartNorms* norms : {&layer.attention_norms, &layer.mlp_norms}) {
+    for (const PartNorms* norms : {&layer.attention_norms, &layer.cross_norms, &layer.mlp_norms}) {
       for (const Norm* norm : {&norms->before, &norms->after, &norms->after_sum}) add_norm(*norm);
     }
     add_norm(layer.query_norm);
     add_norm(layer.key_norm);
-    for (const Projection* part : {&layer.query, &layer.key, &layer.value, &layer.out, &layer.gate,
-                                   &layer.up, &layer.down}) {
+    for (const Projection* part : projections_of(layer)) {
       add(part->bias);
     }
   }
@@ -153,23 +158,50 @@ std::int64_t Model::num_parameters() const noexcept {
   std::int64_t count = num_vector_elements(*parts_);
   for_each_matrix(*parts_,
                   [&](const WeightMatrix& matrix) { count += matrix.rows() * matrix.columns(); });
+  if (parts_->encoder) {
+    count += encoder().num_parameters() - config().vocab_size * config().hidden_size;
+  }
   return count;
 }
 
 std::int64_t Model::num_bytes() const noexcept {
   std::int64_t bytes = num_vector_elements(*parts_) * static_cast<std::int64_t>(sizeof(float));
   for_each_matrix(*parts_, [&](const WeightMatrix& matrix) { bytes += matrix.num_bytes(); });
+  if (parts_->encoder) bytes += encoder().num_bytes() - parts_->tokens.num_bytes();
   return bytes;
 }
 
 Tensor<float> Model::forward(const Inputs& inputs, const ForwardOptions& options) const {
   const FloatEnvironment environment;
-  const PassInputs pass{inputs.ids, inputs.boundaries, inputs.type_ids};
+  const PassInputs pass{inputs.ids, inputs.boundaries, inputs.type_ids, nullptr, options.source};
   check_inputs("Model::forward", config(), pass);
   check_switched_off(config(), options);
   Tensor<float> hidden = run_graph(*parts_, pass, options);
   check_finite("Model::forward", *parts_, hidden);
   return hidden;
+}
+
+Model Model::encoder() const {
+  if (parts_->encoder) return Model(parts_->encoder);
+  throw InvalidArgument(
+      fmt::format("Model::encoder: a model of architecture {} has no encoder beside its layers",
+                  config().architecture));
+}
+
+Source Model::read_source(std::span<const std::int64_t> ids) const {
+  const FloatEnvironment environment;
+  Source source{
+      .hidden = encoder().forward(Inputs::of({ids.begin(), ids.end()})), .keys = {}, .values = {}};
+  const Shape shape{source.hidden.extent(0), config().num_heads, config().head_dim};
+  for (const TransformerLayer& layer : parts_->layers) {
+    for (const auto& [projection, all] : {std::pair{&layer.cross_key, &source.keys},
+                                          std::pair{&layer.cross_value, &source.values}}) {
+      auto rows = Tensor<float>::uninitialized({shape[0], shape[1] * shape[2]});
+      projection->apply(source.hidden, rows);
+      all->push_back(std::move(rows).reshaped(shape));
+    }
+  }
+  return source;
 }
 
 nn::Past Model::make_past(const PastOptions& options) const {
@@ -188,7 +220,7 @@ nn::Past Model::make_past(const PastOptions& options) const {
 Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
                              const ForwardOptions& options) const {
   const FloatEnvironment environment;
-  if (options.observer) {
+  if (options.observer || options.cross_observer) {
     throw InvalidArgument("Model::forward: an observer goes with whole texts, not with a past");
   }
   if (past.num_texts() != 1 || past.num_layers() != config().num_layers) {
@@ -197,7 +229,7 @@ Tensor<float> Model::forward(std::span<const std::int64_t> ids, nn::Past& past,
                     past.num_texts(), past.num_layers(), config().num_layers));
   }
   const std::int64_t boundaries[] = {0, static_cast<std::int64_t>(ids.size())};
-  const PassInputs pass{ids, boundaries, {}, &past};
+  const PassInputs pass{ids, boundaries, {}, &past, options.source};
   check_inputs("Model::forward", config(), pass);
   check_switched_off(config(), options);
   const std::int64_t before = past.length();

@@ -39,11 +39,34 @@ void check_boundaries(const char* function, const ModelConfig& config, const Pas
   }
 }
 
+void check_source(const char* function, const ModelConfig& config, const PassInputs& inputs) {
+  if (!config.encoder && inputs.source == nullptr) return;
+  if (!config.encoder) {
+    throw InvalidArgument(
+        fmt::format("{}: source is given, but a model of architecture {} has no "
+                    "encoder",
+                    function, config.architecture));
+  }
+  if (inputs.source == nullptr) {
+    throw InvalidArgument(
+        fmt::format("{}: a model of architecture {} writes of a source text, and "
+                    "source is not given; read_source() makes it",
+                    function, config.architecture));
+  }
+  if (std::ssize(inputs.source->keys) != config.num_layers || inputs.num_texts() != 1) {
+    throw InvalidArgument(
+        fmt::format("{}: a source of {} layers goes with {} texts, expected {} "
+                    "layers and one text",
+                    function, inputs.source->keys.size(), inputs.num_texts(), config.num_layers));
+  }
+}
+
 }  // namespace
 
 void check_inputs(const char* function, const ModelConfig& config, const PassInputs& inputs) {
   check_ids(function, "ids", inputs.ids, config.vocab_size);
   check_boundaries(function, config, inputs);
+  check_source(function, config, inputs);
   if (inputs.type_ids.empty()) return;
   if (inputs.type_ids.size() != inputs.ids.size()) {
     throw InvalidArgument(fmt::format("{}: there are {} type_ids, expected one for each of {} ids",

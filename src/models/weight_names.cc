@@ -2,6 +2,7 @@
 #include <iterator>
 #include <optional>
 
+#include "models/encoder_decoder_names.h"
 #include "models/weight_reader.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -213,8 +214,9 @@ constexpr WeightNames olmo2_in_gguf() {
 struct FamilyNames {
   Family family;
   WeightNames in_folder;
-  WeightNames in_gguf;
+  WeightNames in_gguf = {};
   std::optional<PartOrder> part_order = std::nullopt;  // if the names are those of this order only
+  std::optional<bool> is_encoder = std::nullopt;       // of an encoder-decoder, the half
 };
 
 constexpr FamilyNames kFamilies[] = {
@@ -228,12 +230,27 @@ constexpr FamilyNames kFamilies[] = {
     {Family::kOlmo2, olmo2_in_folder(), olmo2_in_gguf()},
     {Family::kSmolLm3, kLlamaInFolder, kLlamaInGguf},
     {Family::kGemma2, gemma2_in_folder(), gemma2_in_gguf()},
-    {Family::kGemma3, gemma2_in_folder(), gemma2_in_gguf()}};
+    {Family::kGemma3, gemma2_in_folder(), gemma2_in_gguf()},
+    {.family = Family::kT5, .in_folder = kT5Encoder, .is_encoder = true},
+    {.family = Family::kT5, .in_folder = t5_decoder(), .is_encoder = false},
+    {.family = Family::kT5Gated,
+     .in_folder =
+         t5_gated(kT5Encoder, "layer.1.DenseReluDense.wi_0", "layer.1.DenseReluDense.wi_1"),
+     .is_encoder = true},
+    {.family = Family::kT5Gated,
+     .in_folder =
+         t5_gated(t5_decoder(), "layer.2.DenseReluDense.wi_0", "layer.2.DenseReluDense.wi_1"),
+     .is_encoder = false},
+    {.family = Family::kBart, .in_folder = kBartEncoder, .is_encoder = true},
+    {.family = Family::kBart, .in_folder = bart_decoder(), .is_encoder = false},
+    {.family = Family::kMarian, .in_folder = marian_of(kBartEncoder), .is_encoder = true},
+    {.family = Family::kMarian, .in_folder = marian_of(bart_decoder()), .is_encoder = false}};
 
 const FamilyNames& names_of(const ModelConfig& config) {
   return *std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const FamilyNames& names) {
     return names.family == config.family &&
-           names.part_order.value_or(config.part_order) == config.part_order;
+           names.part_order.value_or(config.part_order) == config.part_order &&
+           names.is_encoder.value_or(config.sees_later_tokens) == config.sees_later_tokens;
   });
 }
 

@@ -79,6 +79,12 @@ Tensor<float> WeightReader::transposed(const std::string& name, std::int64_t row
   return to_tensor(FloatView(to_float(stored)).permute({1, 0}));
 }
 
+Tensor<float> WeightReader::row_or_zeros(const std::string& name, std::int64_t size) {
+  if (!checkpoint_.contains(name)) return Tensor<float>({size});
+  const StoredTensor stored = taken(name, {1, size});
+  return reads_ == Reads::kSizes ? Tensor<float>({size}) : to_float(stored).reshaped({size});
+}
+
 Norm WeightReader::norms_of_heads(const std::string& name, std::int64_t count, std::int64_t size) {
   if (contains(name))
     return {.weight = to_float(taken(name + ".weight", {count, size})), .bias = {}};

@@ -38,7 +38,8 @@ struct WeightNames {
   std::string_view position_bias = {};  // [buckets, heads]
   std::string_view embedding_norm;
   std::string_view final_norm;
-  std::string_view head;  // without the prefix
+  std::string_view head;            // without the prefix
+  std::string_view head_bias = {};  // [1, vocab_size], without the prefix; may be missing
   std::string_view layer;
   PartNormNames attention_norms;
   std::string_view query, key, value;
@@ -49,6 +50,9 @@ struct WeightNames {
   std::string_view query_norm = {};
   std::string_view key_norm = {};
   std::string_view out;
+  // Of attention to the encoder's output.
+  PartNormNames cross_norms = {};
+  std::string_view cross_query = {}, cross_key = {}, cross_value = {}, cross_out = {};
   PartNormNames mlp_norms;
   std::string_view gate, up, down;
   bool is_gate_in_up = false;  // true if `up` has the rows of the gate before its own
@@ -82,6 +86,9 @@ class WeightReader {
   // A matrix of a layer, which the family may store transposed, and its bias.
   Projection projection(const std::string& name, std::int64_t rows, std::int64_t columns,
                         bool has_bias);
+  // The elements of a tensor [1, size] whose name is not followed by ".weight"; 0 if it is
+  // missing.
+  Tensor<float> row_or_zeros(const std::string& name, std::int64_t size);
   Tensor<float> bias(const std::string& name, std::int64_t size) {
     return vector(name + ".bias", size);
   }
@@ -93,6 +100,10 @@ class WeightReader {
   // Throws FormatError naming a tensor that was not read and is not known to be harmless: a model
   // that uses it would compute something else.
   void check_all_read(const ModelConfig& config) const;
+  // Counts tensors that another reader read as read.
+  void add_read(const std::vector<std::string>& names) {
+    read_.insert(read_.end(), names.begin(), names.end());
+  }
   // The names of the tensors that were read, in this order.
   const std::vector<std::string>& read() const noexcept { return read_; }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,10 @@ enum class Family {
   kStableLm,    ///< Llama with layer norms, part of each head is turned
   kStarCoder2,  ///< layer norms, biases, feed-forward without a gate, windows
   kCohere,      ///< layer norms without biases, parts in parallel after one norm; Command R
+  kT5,          ///< encoder and decoder: biases of scores by distance, RMS norms, ReLU
+  kT5Gated,     ///< T5 1.1 with a gate in the feed-forward layer; Flan-T5
+  kBart,        ///< encoder and decoder: learned positions, norms after each sum, GELU
+  kMarian,      ///< BART with sinusoidal positions; OPUS-MT
 };
 
 /// The name of a family: "bert", "gpt2", "llama", …
@@ -141,6 +146,13 @@ struct ModelConfig {
   /// The row of the table of positions for a text's first token.
   std::int64_t first_position = 0;
   bool sees_later_tokens = false;  ///< an encoder
+  /// The encoder whose output the layers attend to, after they attended to the tokens before; null
+  /// if there is none.
+  std::shared_ptr<const ModelConfig> encoder = nullptr;
+  std::int64_t start_id = 0;  ///< the first token of a decoder with an encoder
+  /// Positions are not stored but computed: sin(p · 10000^(−2j/hidden_size)) for 0 ≤ j <
+  /// hidden_size / 2, then the cosines.
+  bool has_sinusoidal_positions = false;
   PartOrder part_order = PartOrder::kInTurn;
   NormKind norms = NormKind::kRms;
   double norm_epsilon = 1e-5;

@@ -67,10 +67,21 @@ struct Inputs {
   }
 };
 
+/// A text that a decoder attends to, from Model::read_source().
+struct Source {
+  Tensor<float> hidden;               ///< the encoder's output, [n, hidden_size]
+  std::vector<Tensor<float>> keys;    ///< of each layer of the decoder, [n, num_heads, head_dim]
+  std::vector<Tensor<float>> values;  ///< likewise
+};
+
 /// Options of a forward pass.
 struct ForwardOptions {
   AttentionObserver observer = {};           ///< called for every attention call
   std::vector<HeadIndex> switched_off = {};  ///< heads whose output is replaced by 0
+  /// What a decoder with an encoder attends to; other models have none. One text at a time.
+  const Source* source = nullptr;
+  /// Called for every attention call of a decoder to its source, whose keys and values it has.
+  AttentionObserver cross_observer = {};
   /// Called with the hidden states [tokens, hidden_size] after the embedding (0) and after each
   /// layer (1 … num_layers), like transformers' hidden_states.
   std::function<void(std::int64_t, FloatView)> hidden_states = {};
@@ -123,6 +134,13 @@ class HEED_API Model {
   /// @throws InvalidArgument as the other forward().
   Tensor<float> forward(std::span<const std::int64_t> ids, nn::Past& past,
                         const ForwardOptions& options = {}) const;
+
+  /// The encoder of a model that has one (config().encoder); its forward() gives hidden states. Its
+  /// embeddings are the decoder's. @throws InvalidArgument when there is none.
+  Model encoder() const;
+  /// Reads a text with the encoder, for ForwardOptions::source.
+  /// @throws InvalidArgument when the model has no encoder, and as forward().
+  Source read_source(std::span<const std::int64_t> ids) const;
 
   /// The scores of the next token: logits [n, vocab_size] from hidden states [n, hidden_size].
   /// @throws InvalidArgument when the model has no output projection, and as forward() when the
