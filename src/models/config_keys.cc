@@ -19,8 +19,8 @@ constexpr std::string_view kWithoutEffect[] = {
     "torchscript", "use_cache", "use_return_dict",
     // Training.
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
-    "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "initializer_range",
-    "neftune_noise_alpha", "resid_pdrop",
+    "embd_pdrop", "embedding_dropout", "hidden_dropout", "hidden_dropout_prob", "initializer_range",
+    "neftune_noise_alpha", "resid_pdrop", "residual_dropout",
     // The heads of other tasks, which follow the hidden states.
     "finetuning_task", "id2label", "label2id", "num_labels", "problem_type", "task_specific_params",
     // The tokenizer's own files have these settings.

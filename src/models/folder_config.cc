@@ -20,7 +20,7 @@ namespace {
 std::vector<FolderFamily> all_families() {
   std::vector<FolderFamily> all;
   for (const auto families : {encoder_families(), gpt_families(), llama_like_families(),
-                              gemma_families(), encoder_decoder_families()}) {
+                              gemma_families(), fused_families(), encoder_decoder_families()}) {
     all.insert(all.end(), families.begin(), families.end());
   }
   return all;

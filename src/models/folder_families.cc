@@ -43,6 +43,10 @@ std::int64_t either_size(ConfigFields& fields, const char* key, const char* othe
   return size;
 }
 
+std::int64_t four_times(std::int64_t size) {
+  return 4 * std::clamp<std::int64_t>(size, 0, 1 << 20);
+}
+
 std::int64_t divided(const ConfigFields& fields, std::int64_t dim, std::int64_t num_heads) {
   if (num_heads < 1 || dim % num_heads != 0) {
     fields.json().fail(fmt::format(": {} heads do not divide a hidden size of {}", num_heads, dim));

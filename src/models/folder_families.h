@@ -22,6 +22,7 @@ std::span<const FolderFamily> gpt_families();
 std::span<const FolderFamily> llama_like_families();
 std::span<const FolderFamily> gemma_families();
 std::span<const FolderFamily> encoder_decoder_families();
+std::span<const FolderFamily> fused_families();
 
 // A model whose layers have all biases; the head has none.
 inline constexpr Biases kAllBiases{
@@ -31,6 +32,10 @@ inline constexpr Biases kAllBiases{
 std::int64_t either_size(ConfigFields& fields, const char* key, const char* other);
 
 Activation activation_named(ConfigFields& fields, const char* key, const char* otherwise);
+
+// The default size of feed-forward layers. Clamped, because four times an unchecked number from a
+// file could overflow.
+std::int64_t four_times(std::int64_t size);
 
 // dim / num_heads, the default of configurations without a head size.
 std::int64_t divided(const ConfigFields& fields, std::int64_t dim, std::int64_t num_heads);

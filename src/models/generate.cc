@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "core/float_environment.h"
 #include "heed/core/cancellation.h"
@@ -127,27 +129,58 @@ bool is_end(const Model& model, std::int64_t id) {
          model.tokenizer().special_tokens().end == id;
 }
 
-// What a model reads before it writes: the prompt; or, if it has an encoder, the prompt as the
-// source, and the token that its decoder begins with.
-class Beginning {
- public:
-  Beginning(const Model& model, std::span<const std::int64_t> prompt) : ids_(prompt) {
-    if (!model.config().encoder) return;
-    source_ = model.read_source(prompt);
-    ids_ = std::span(&model.config().start_id, 1);
-  }
-  std::span<const std::int64_t> ids() const { return ids_; }
-  ForwardOptions options() const { return {.source = source_ ? &*source_ : nullptr}; }
-
- private:
-  std::span<const std::int64_t> ids_;
-  std::optional<Source> source_;
-};
-
 Tensor<float> last_row(const Tensor<float>& hidden) {
   const std::int64_t rows = hidden.extent(0);
   return to_tensor(hidden.view().slice(0, rows - 1, rows));
 }
+
+// True if the next token makes a text so long that all its keys are turned by other frequencies.
+bool turns_otherwise(const ModelConfig& config, std::int64_t length) {
+  return std::any_of(config.rotaries.begin(), config.rotaries.end(), [&](const auto& rotary) {
+    const auto* const scaling = std::get_if<LongRopeScaling>(&rotary.scaling);
+    return scaling != nullptr && scaling->original_max_len == length;
+  });
+}
+
+// What a model has read of a text that it writes: the prompt; or, if it has an encoder, the prompt
+// as the source and the token that its decoder begins with.
+class Reading {
+ public:
+  Reading(const Model& model, std::span<const std::int64_t> prompt, const PastOptions& options)
+      : model_(model), options_(options), past_(model.make_past(options)) {
+    if (!model.config().encoder) {
+      ids_.assign(prompt.begin(), prompt.end());
+      return;
+    }
+    source_ = model.read_source(prompt);
+    ids_.push_back(model.config().start_id);
+  }
+
+  const std::vector<std::int64_t>& ids() const { return ids_; }
+  std::int64_t length() const { return past_.length(); }
+
+  // Reads all ids and returns the hidden state of the last.
+  Tensor<float> read_all() {
+    past_ = model_.make_past(options_);
+    return last_row(model_.forward(ids_, past_, forward_options()));
+  }
+  // Reads one more id. As in transformers' Phi-3, LongRoPE's factors are those of the length so far
+  // for all tokens, so that a text is read anew where they change.
+  Tensor<float> read(std::int64_t id) {
+    ids_.push_back(id);
+    if (turns_otherwise(model_.config(), past_.length())) return read_all();
+    return model_.forward(std::span(&id, 1), past_, forward_options());
+  }
+
+ private:
+  ForwardOptions forward_options() const { return {.source = source_ ? &*source_ : nullptr}; }
+
+  const Model& model_;
+  PastOptions options_;
+  nn::Past past_;
+  std::vector<std::int64_t> ids_;
+  std::optional<Source> source_;
+};
 
 }  // namespace
 
@@ -201,13 +234,11 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
   std::optional<TextSealer> sealer;
   if (options.seal != nullptr) sealer.emplace(model, prompt, options);
   TorchGenerator random(options.seed);
-  nn::Past past = model.make_past(options.past);
   const Clock::time_point start = Clock::now();
-  const Beginning beginning(model, prompt);
-  const ForwardOptions forward = beginning.options();
-  Tensor<float> hidden = last_row(model.forward(beginning.ids(), past, forward));
+  Reading reading(model, prompt, options.past);
+  Tensor<float> hidden = reading.read_all();
   result.prefill_seconds = seconds_since(start);
-  Text text(model.tokenizer(), beginning.ids(), options);
+  Text text(model.tokenizer(), reading.ids(), options);
   const Clock::time_point decode = Clock::now();
   for (;;) {
     if (static_cast<std::int64_t>(result.ids.size()) >= options.max_tokens) break;
@@ -221,11 +252,11 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
     }
     result.ids.push_back(id);
     if (!text.add(id)) break;
-    if (past.length() >= model.config().max_positions) {
+    if (reading.length() >= model.config().max_positions) {
       result.reason = EndReason::kContextFull;
       break;
     }
-    hidden = model.forward(std::span(&id, 1), past, forward);
+    hidden = reading.read(id);
   }
   result.decode_seconds = seconds_since(decode);
   text.finish();

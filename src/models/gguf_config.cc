@@ -79,6 +79,7 @@ struct Architecture {
   bool has_plain_heads = false;
   bool sees_later_tokens = false;
   Rotary rotary = Rotary::kHalves;
+  bool turns_parts = false;  // part of each head may be turned
   NormKind norms = NormKind::kRms;
   HeadNorms head_norms = HeadNorms::kNone;
   Activation activation = Activation::kSilu;
@@ -145,7 +146,7 @@ ModelConfig common_config(GgufKeys& keys, const Architecture& architecture) {
       keys, has_layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
   config.layers = std::vector<LayerConfig>(num_layers_to_describe(config));
   if (architecture.rotary == Rotary::kNone) return config;
-  config.rotaries = {read_gguf_rotary(keys, config)};
+  config.rotaries = {read_gguf_rotary(keys, config, architecture.turns_parts)};
   if (architecture.rotary == Rotary::kNeighbours) {
     config.rotaries.front().pairing = RotaryPairing::kNeighbours;
   }
@@ -203,8 +204,85 @@ ModelConfig olmo2_config(GgufKeys& keys, const Architecture& architecture) {
   return common_config(keys, architecture);
 }
 
+bool has_tensor(const GgufKeys& keys, const char* name) {
+  return keys.file().tensors().contains(name);
+}
+
+// The parts of a layer are parallel as a key says, with a norm for each.
+ModelConfig gptneox_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
+  constexpr const char* kParallel = "use_parallel_residual";
+  if (!keys.has(kParallel)) keys.fail(kParallel, "true or false");
+  if (keys.boolean(kParallel, true)) config.part_order = PartOrder::kParallel;
+  return config;
+}
+
+// One norm for both parts, or two: the tensors tell, and the key is not always right.
+ModelConfig stablelm_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
+  if (!has_tensor(keys, "blk.0.ffn_norm.weight")) config.part_order = PartOrder::kParallelOneNorm;
+  if (has_tensor(keys, "blk.0.attn_q_norm.weight")) config.head_norms = HeadNorms::kOwn;
+  keys.ignore("use_parallel_residual");
+  return config;
+}
+
+ModelConfig phi2_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
+  config.part_order = PartOrder::kParallelOneNorm;
+  return config;
+}
+
+ModelConfig falcon_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
+  config.part_order = has_tensor(keys, "blk.0.attn_norm_2.weight") ? PartOrder::kParallel
+                                                                   : PartOrder::kParallelOneNorm;
+  return config;
+}
+
+double scale_of(GgufKeys& keys, const char* key) {
+  const double scale = keys.number(key);
+  if (!(scale > 0 && std::isfinite(scale))) keys.fail(key, "a positive number");
+  return scale;
+}
+
+ModelConfig command_r_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
+  config.part_order = PartOrder::kParallelOneNorm;
+  config.logit_scale = scale_of(keys, "logit_scale");
+  if (has_tensor(keys, "blk.0.attn_q_norm.weight")) config.head_norms = HeadNorms::kOwn;
+  return config;
+}
+
+ModelConfig granite_config(GgufKeys& keys, const Architecture& architecture) {
+  keys.expect_flag("rope.scaling.finetuned", true, "heed's Granite turns queries and keys");
+  ModelConfig config = common_config(keys, architecture);
+  config.embedding_scale = scale_of(keys, "embedding_scale");
+  config.attention_scale = scale_of(keys, "attention.scale");
+  config.residual_scale = scale_of(keys, "residual_scale");
+  config.logit_scale = 1 / scale_of(keys, "logit_scale");
+  return config;
+}
+
+// Phi-3's windows, of which llama.cpp makes none, are those of the model. 0 in the file stands for
+// none.
+ModelConfig phi3_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
+  constexpr const char* kWindow = "attention.sliding_window";
+  if (keys.integer(kWindow, 0) == 0) return config;
+  for (LayerConfig& layer : config.layers) layer.window = keys.size(kWindow);
+  return config;
+}
+
+ModelConfig bloom_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = common_config(keys, architecture);
+  config.has_alibi = true;
+  return config;
+}
+
 constexpr Biases kInputBiases{.inputs = true};
 constexpr Biases kLayerBiases{.inputs = true, .output = true, .feed_forward = true, .norms = true};
+constexpr Biases kPhiBiases{
+    .inputs = true, .output = true, .feed_forward = true, .norms = true, .head = true};
 constexpr Biases kProductBiases{.inputs = true, .output = true, .feed_forward = true};
 
 constexpr Architecture kArchitectures[] = {
@@ -234,6 +312,58 @@ constexpr Architecture kArchitectures[] = {
      .head_norms = HeadNorms::kShared,
      .activation = Activation::kGeluTanh,
      .read = gemma_config},
+    {.name = "granite",
+     .family = Family::kGranite,
+     .rotary = Rotary::kNeighbours,
+     .possible_biases = kProductBiases,
+     .read = granite_config},
+    {.name = "phi3", .family = Family::kPhi3, .turns_parts = true, .read = phi3_config},
+    {.name = "phi2",
+     .family = Family::kPhi,
+     .turns_parts = true,
+     .norms = NormKind::kLayer,
+     .activation = Activation::kGeluTanh,
+     .biases = kPhiBiases,
+     .read = phi2_config},
+    {.name = "gptneox",
+     .family = Family::kGptNeoX,
+     .has_plain_heads = true,
+     .turns_parts = true,
+     .norms = NormKind::kLayer,
+     .activation = Activation::kGelu,
+     .biases = kLayerBiases,
+     .read = gptneox_config},
+    {.name = "stablelm",
+     .family = Family::kStableLm,
+     .turns_parts = true,
+     .norms = NormKind::kLayer,
+     .biases = {.norms = true},
+     .possible_biases = kInputBiases,
+     .read = stablelm_config},
+    {.name = "starcoder2",
+     .family = Family::kStarCoder2,
+     .norms = NormKind::kLayer,
+     .activation = Activation::kGeluTanh,
+     .biases = kLayerBiases},
+    {.name = "command-r",
+     .family = Family::kCohere,
+     .rotary = Rotary::kNeighbours,
+     .norms = NormKind::kLayer,
+     .read = command_r_config},
+    {.name = "falcon",
+     .family = Family::kFalcon,
+     .norms = NormKind::kLayer,
+     .activation = Activation::kGelu,
+     .biases = {.norms = true},
+     .read = falcon_config},
+    {.name = "bloom",
+     .family = Family::kBloom,
+     .has_plain_heads = true,
+     .rotary = Rotary::kNone,
+     .norms = NormKind::kLayer,
+     .activation = Activation::kGeluTanh,
+     .biases = kLayerBiases,
+     .read = bloom_config},
     {.name = "gpt2",
      .family = Family::kGpt2,
      .has_plain_heads = true,
@@ -329,7 +459,9 @@ ModelConfig read_config(const GgufFile& file) {
   config.pooling = pooling_of(keys);
   keys.expect_flag("attention.causal", config.is_causal(),
                    "heed's models of this architecture see no other tokens");
-  keys.expect_flag("use_parallel_residual", false, "the parts of a layer follow each other");
+  if (config.part_order == PartOrder::kInTurn) {
+    keys.expect_flag("use_parallel_residual", false, "the parts of a layer follow each other");
+  }
   for (const auto& [name, value, reason] : kGgufIdleKeys) keys.expect_number(name, value, reason);
   for (const auto& [name, reason] : kGgufIgnoredKeys) keys.ignore(name);
   read_table_sizes(keys, config);

@@ -24,7 +24,11 @@ constexpr std::string_view kRopeAttention = "rope.scaling.attn_factor";
 constexpr std::string_view kYarnMixture = "rope.scaling.yarn_ext_factor";
 constexpr std::string_view kYarnFast = "rope.scaling.yarn_beta_fast";
 constexpr std::string_view kYarnSlow = "rope.scaling.yarn_beta_slow";
+constexpr std::string_view kTurned = "rope.dimension_count";
+constexpr std::string_view kOriginalLength = "rope.scaling.original_context_length";
 constexpr std::string_view kDivisors = "rope_freqs.weight";
+constexpr std::string_view kLongFactors = "rope_factors_long.weight";
+constexpr std::string_view kShortFactors = "rope_factors_short.weight";
 
 double base_of(io::GgufKeys& keys, std::string_view key, double otherwise) {
   const double base = keys.number(key, otherwise);
@@ -53,9 +57,7 @@ void check_no_corrections(io::GgufKeys& keys) {
 
 RotaryScaling gguf_yarn(io::GgufKeys& keys, double factor, std::int64_t positions) {
   YarnScaling scaling{.factor = factor};
-  scaling.original_max_len = keys.has("rope.scaling.original_context_length")
-                                 ? keys.size("rope.scaling.original_context_length")
-                                 : positions;
+  scaling.original_max_len = keys.has(kOriginalLength) ? keys.size(kOriginalLength) : positions;
   scaling.beta_fast = keys.number(kYarnFast, scaling.beta_fast);
   scaling.beta_slow = keys.number(kYarnSlow, scaling.beta_slow);
   if (!(scaling.beta_slow > 0 && std::isfinite(scaling.beta_slow))) {
@@ -84,19 +86,78 @@ RotaryScaling gguf_scaling(io::GgufKeys& keys, std::int64_t positions) {
   if (is_yarn) return gguf_yarn(keys, factor, positions);
   keys.expect_number(kRopeAttention, 1, "cosines and sines have a factor with YaRN only");
   // Other scalings ignore these.
-  keys.ignore("rope.scaling.original_context_length");
+  keys.ignore(kOriginalLength);
   keys.ignore(kYarnFast);
   keys.ignore(kYarnSlow);
   if (type == "none" || factor == 1) return {};
   return LinearScaling{factor};
 }
 
+std::int64_t turned_dims(io::GgufKeys& keys, const ModelConfig& config, bool is_partial) {
+  if (!is_partial) {
+    keys.expect_number(kTurned, static_cast<double>(config.head_dim),
+                       "the architecture turns whole heads");
+    return config.head_dim;
+  }
+  const std::int64_t dim = keys.has(kTurned) ? keys.size(kTurned) : config.head_dim;
+  if (dim > config.head_dim || dim % 2 != 0) {
+    keys.fail(kTurned,
+              fmt::format("an even number, at most {}, the size of heads", config.head_dim));
+  }
+  return dim;
+}
+
+// A tensor [size] of positive numbers.
+std::vector<double> factors_in(const GgufFile& file, std::string_view name, std::int64_t size) {
+  const StoredTensor stored = Checkpoint::of(file).tensor(std::string(name));
+  const Shape expected{size};
+  if (stored.shape != expected) {
+    throw FormatError(file.name(), 0,
+                      fmt::format("tensor {} has shape {}, expected {}", name,
+                                  to_string(stored.shape), to_string(expected)));
+  }
+  std::vector<double> factors;
+  const Tensor<float> numbers = to_float(stored);
+  for (const float number : numbers.elements()) {
+    if (!(number > 0) || !std::isfinite(number)) {
+      throw FormatError(file.name(), 0,
+                        fmt::format("tensor {} holds {}, expected positive numbers", name, number));
+    }
+    factors.push_back(number);
+  }
+  return factors;
+}
+
+// Phi-3's, whose files have no type of scaling.
+RotaryScaling gguf_long_rope(io::GgufKeys& keys, const ModelConfig& config, std::int64_t dim) {
+  LongRopeScaling scaling{.short_factor = factors_in(keys.file(), kShortFactors, dim / 2),
+                          .long_factor = factors_in(keys.file(), kLongFactors, dim / 2),
+                          .original_max_len = config.max_positions};
+  if (keys.has(kOriginalLength)) scaling.original_max_len = keys.size(kOriginalLength);
+  const double attention = keys.number(kRopeAttention, 1);
+  if (!(attention > 0 && std::isfinite(attention))) keys.fail(kRopeAttention, "a positive number");
+  scaling.attention_factor = attention;
+  constexpr const char* kWhy = "the frequencies have LongRoPE's factors alone";
+  if (keys.string(kRopeScaling, "longrope") != "longrope") keys.fail(kRopeScaling, "longrope");
+  keys.expect_number(kRopeFactor, 1, kWhy);
+  keys.expect_number(kOldRopeFactor, 1, kWhy);
+  for (const std::string_view key : {kYarnMixture, kYarnFast, kYarnSlow}) {
+    keys.expect_number(key, 0, kWhy);
+  }
+  check_no_corrections(keys);
+  return scaling;
+}
+
 }  // namespace
 
-RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config) {
-  RotaryPositions rotary{.base = base_of(keys, kRopeBase, 10000), .rotary_dim = config.head_dim};
-  keys.expect_number("rope.dimension_count", static_cast<double>(config.head_dim),
-                     "the architecture turns whole heads");
+RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config, bool is_partial) {
+  RotaryPositions rotary{.base = base_of(keys, kRopeBase, 10000),
+                         .rotary_dim = turned_dims(keys, config, is_partial)};
+  const auto& tensors = keys.file().tensors();
+  if (config.family == Family::kPhi3 && tensors.contains(std::string(kLongFactors))) {
+    rotary.scaling = gguf_long_rope(keys, config, rotary.rotary_dim);
+    return rotary;
+  }
   rotary.scaling = gguf_scaling(keys, config.max_positions);
   if (std::holds_alternative<YarnScaling>(rotary.scaling) && rotary.base == 1) {
     keys.fail(kRopeBase, "more than 1 with YaRN");
@@ -110,26 +171,14 @@ RotaryPositions read_gguf_window_rotary(io::GgufKeys& keys, const ModelConfig& c
 
 void read_gguf_divisors(const GgufFile& file, ModelConfig& config) {
   if (!file.tensors().contains(kDivisors)) return;
-  const auto fail = [&](const std::string& problem) {
-    throw FormatError(file.name(), 0, fmt::format("tensor {} {}", kDivisors, problem));
-  };
   if (config.rotaries.empty() || config.architecture != "llama") {
-    fail(fmt::format("scales rotary frequencies, which the architecture {} lacks",
-                     config.architecture));
+    throw FormatError(
+        file.name(), 0,
+        fmt::format("tensor {} scales rotary frequencies, which the architecture {} lacks",
+                    kDivisors, config.architecture));
   }
-  const StoredTensor stored = Checkpoint::of(file).tensor(kDivisors);
   RotaryPositions& rotary = config.rotaries.front();
-  const Shape expected{rotary.rotary_dim / 2};
-  if (stored.shape != expected) {
-    fail(fmt::format("has shape {}, expected {}", to_string(stored.shape), to_string(expected)));
-  }
-  const Tensor<float> divisors = to_float(stored);
-  for (const float divisor : divisors.elements()) {
-    if (!(divisor > 0) || !std::isfinite(divisor)) {
-      fail(fmt::format("holds {}, expected positive numbers", divisor));
-    }
-    rotary.divisors.push_back(divisor);
-  }
+  rotary.divisors = factors_in(file, kDivisors, rotary.rotary_dim / 2);
 }
 
 }}}  // namespace heed::v0::models

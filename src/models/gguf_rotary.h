@@ -7,11 +7,14 @@
 
 namespace heed { inline namespace v0 { namespace models {
 
-// Reads the keys that begin with "rope.", as llama.cpp does: every dimension of a head is rotated,
-// and a factor without a type divides the frequencies.
+// Reads the keys that begin with "rope.", as llama.cpp does: a factor without a type divides the
+// frequencies. The tensors rope_factors_long.weight and rope_factors_short.weight of Phi-3 are
+// LongRoPE's.
 // @param keys of the architecture
 // @param config its sizes
-RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config);
+// @param is_partial true if the file may say how many dimensions of a head are turned; otherwise
+// all are
+RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config, bool is_partial);
 
 // That of Gemma 3's layers with a window, which is not scaled.
 RotaryPositions read_gguf_window_rotary(io::GgufKeys& keys, const ModelConfig& config);

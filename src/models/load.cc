@@ -120,7 +120,11 @@ void read_attention(WeightReader& reader, const WeightNames& names, std::int64_t
     return reader.projection(reader.of_layer(index, name), rows, config.hidden_size,
                              config.biases.inputs);
   };
-  if (names.fused.empty()) {
+  // Some files of a family have one matrix, some three.
+  const bool is_fused =
+      !names.fused.empty() &&
+      (names.query.empty() || reader.contains(reader.of_layer(index, names.fused)));
+  if (!is_fused) {
     layer.query = read(names.query, width);
     layer.key = read(names.key, kv_width);
     layer.value = read(names.value, kv_width);

@@ -32,6 +32,25 @@ constexpr HarmlessTensor kLlamaHarmless[] = {
     {"classifier.*", kOtherTask},
     {"qa_outputs.*", kOtherTask}};
 
+constexpr HarmlessTensor kNeoxHarmless[] = {
+    {"*.attention.bias", "the causal mask"},
+    {"*.attention.masked_bias", "what masked scores are replaced by"},
+    {"*rotary_emb.inv_freq", "frequencies, computed as the configuration says"},
+    {"score.*", kOtherTask},
+    {"classifier.*", kOtherTask},
+    {"qa_outputs.*", kOtherTask}};
+
+constexpr HarmlessTensor kGptNeoHarmless[] = {
+    {"*.attn.attention.bias", "the causal mask"},
+    {"*.attn.attention.masked_bias", "what masked scores are replaced by"},
+    {"score.*", kOtherTask},
+    {"classifier.*", kOtherTask},
+    {"qa_outputs.*", kOtherTask}};
+
+constexpr HarmlessTensor kPhi3InGgufHarmless[] = {
+    {"rope_factors_long.weight", "read with the configuration"},
+    {"rope_factors_short.weight", "read with the configuration"}};
+
 constexpr HarmlessTensor kLlamaInGgufHarmless[] = {
     {"rope_freqs.weight", "read with the configuration"}};
 
@@ -211,6 +230,163 @@ constexpr WeightNames olmo2_in_gguf() {
   return names;
 }
 
+constexpr WeightNames neox_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.prefix = "gpt_neox.";
+  names.tokens = "embed_in";
+  names.final_norm = "final_layer_norm";
+  names.head = "embed_out";
+  names.query = names.key = names.value = "";
+  names.fused = "attention.query_key_value";
+  names.is_fused_by_key = true;
+  names.out = "attention.dense";
+  names.gate = "";
+  names.up = "mlp.dense_h_to_4h";
+  names.down = "mlp.dense_4h_to_h";
+  names.harmless = kNeoxHarmless;
+  return names;
+}
+
+constexpr WeightNames phi_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.final_norm = "final_layernorm";
+  names.out = "self_attn.dense";
+  names.gate = "";
+  names.up = "mlp.fc1";
+  names.down = "mlp.fc2";
+  return names;
+}
+
+constexpr WeightNames phi3_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.query = names.key = names.value = "";
+  names.fused = "self_attn.qkv_proj";
+  names.gate = "";
+  names.up = "mlp.gate_up_proj";
+  names.is_gate_in_up = true;
+  return names;
+}
+
+constexpr WeightNames stablelm_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.query_norm = "self_attn.q_layernorm";
+  names.key_norm = "self_attn.k_layernorm";
+  return names;
+}
+
+constexpr WeightNames starcoder2_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.gate = "";
+  names.up = "mlp.c_fc";
+  names.down = "mlp.c_proj";
+  return names;
+}
+
+constexpr WeightNames gpt_neo_in_folder() {
+  WeightNames names = kGpt2InFolder;
+  names.query = "attn.attention.q_proj";
+  names.key = "attn.attention.k_proj";
+  names.value = "attn.attention.v_proj";
+  names.fused = "";
+  names.out = "attn.attention.out_proj";
+  names.is_transposed = false;
+  names.harmless = kGptNeoHarmless;
+  return names;
+}
+
+constexpr WeightNames gptj_in_folder() {
+  WeightNames names = gpt_neo_in_folder();
+  names.positions = "";
+  names.query = "attn.q_proj";
+  names.key = "attn.k_proj";
+  names.value = "attn.v_proj";
+  names.out = "attn.out_proj";
+  names.up = "mlp.fc_in";
+  names.down = "mlp.fc_out";
+  names.harmless = kGpt2Harmless;
+  return names;
+}
+
+constexpr WeightNames opt_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.tokens = "decoder.embed_tokens";
+  names.positions = "decoder.embed_positions";
+  names.final_norm = "decoder.final_layer_norm";
+  names.layer = "decoder.layers.";
+  names.attention_norms = {.before = "self_attn_layer_norm"};
+  names.out = "self_attn.out_proj";
+  names.mlp_norms = {.before = "final_layer_norm"};
+  names.gate = "";
+  names.up = "fc1";
+  names.down = "fc2";
+  return names;
+}
+
+constexpr WeightNames bloom_in_folder() {
+  WeightNames names = neox_in_folder();
+  names.prefix = "transformer.";
+  names.tokens = "word_embeddings";
+  names.embedding_norm = "word_embeddings_layernorm";
+  names.final_norm = "ln_f";
+  names.head = "lm_head";
+  names.layer = "h.";
+  names.fused = "self_attention.query_key_value";
+  names.out = "self_attention.dense";
+  return names;
+}
+
+constexpr WeightNames falcon_in_folder() {
+  WeightNames names = bloom_in_folder();
+  names.embedding_norm = "";
+  return names;
+}
+
+constexpr WeightNames with_norms(WeightNames names, std::string_view attention,
+                                 std::string_view mlp) {
+  names.attention_norms = {.before = attention};
+  names.mlp_norms = {.before = mlp};
+  return names;
+}
+
+// Without a gate, and with one product for query, key and value.
+constexpr WeightNames neox_in_gguf() {
+  WeightNames names = kLlamaInGguf;
+  names.query = names.key = names.value = "";
+  names.fused = "attn_qkv";
+  names.gate = "";
+  return names;
+}
+
+// Files have one product for query, key and value, or three.
+constexpr WeightNames phi_in_gguf() {
+  WeightNames names = kLlamaInGguf;
+  names.fused = "attn_qkv";
+  names.gate = "";
+  return names;
+}
+
+constexpr WeightNames phi3_in_gguf() {
+  WeightNames names = neox_in_gguf();
+  names.is_gate_in_up = true;
+  names.harmless = kPhi3InGgufHarmless;
+  return names;
+}
+
+constexpr WeightNames starcoder2_in_gguf() {
+  WeightNames names = kLlamaInGguf;
+  names.gate = "";
+  return names;
+}
+
+constexpr WeightNames bloom_in_gguf() {
+  WeightNames names = neox_in_gguf();
+  names.embedding_norm = "token_embd_norm";
+  return names;
+}
+
+// heed reads these families from folders alone.
+constexpr WeightNames kNotInGguf = {};
+
 struct FamilyNames {
   Family family;
   WeightNames in_folder;
@@ -231,6 +407,20 @@ constexpr FamilyNames kFamilies[] = {
     {Family::kSmolLm3, kLlamaInFolder, kLlamaInGguf},
     {Family::kGemma2, gemma2_in_folder(), gemma2_in_gguf()},
     {Family::kGemma3, gemma2_in_folder(), gemma2_in_gguf()},
+    {Family::kGptNeoX, neox_in_folder(), neox_in_gguf()},
+    {Family::kGptNeo, gpt_neo_in_folder(), kNotInGguf},
+    {Family::kGptJ, gptj_in_folder(), kNotInGguf},
+    {Family::kOpt, opt_in_folder(), kNotInGguf},
+    {Family::kBloom, bloom_in_folder(), bloom_in_gguf()},
+    {Family::kFalcon, with_norms(falcon_in_folder(), "ln_attn", "ln_mlp"),
+     with_norms(neox_in_gguf(), "attn_norm_2", "attn_norm"), PartOrder::kParallel},
+    {Family::kFalcon, falcon_in_folder(), neox_in_gguf()},
+    {Family::kPhi, phi_in_folder(), phi_in_gguf()},
+    {Family::kPhi3, phi3_in_folder(), phi3_in_gguf()},
+    {Family::kGranite, kLlamaInFolder, kLlamaInGguf},
+    {Family::kStableLm, stablelm_in_folder(), kLlamaInGguf},
+    {Family::kStarCoder2, starcoder2_in_folder(), starcoder2_in_gguf()},
+    {Family::kCohere, kLlamaInFolder, kLlamaInGguf},
     {.family = Family::kT5, .in_folder = kT5Encoder, .is_encoder = true},
     {.family = Family::kT5, .in_folder = t5_decoder(), .is_encoder = false},
     {.family = Family::kT5Gated,

@@ -9,24 +9,36 @@ import heed
 import numpy as np
 import pytest
 import torch
-from test_models import DECODER, ENCODERS, GPT2, SIZES, randomise
+from test_models import DECODER, ENCODERS, ENDS, GPT2, PLAIN, SIZES, randomise
 from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
     BertConfig,
+    BloomConfig,
+    CohereConfig,
     DistilBertConfig,
+    FalconConfig,
     Gemma2Config,
     Gemma3TextConfig,
     GPT2Config,
+    GPTJConfig,
+    GPTNeoConfig,
+    GPTNeoXConfig,
+    GraniteConfig,
     LlamaConfig,
     MistralConfig,
     Olmo2Config,
+    OPTConfig,
+    Phi3Config,
+    PhiConfig,
     PreTrainedConfig,
     Qwen2Config,
     Qwen3Config,
     RobertaConfig,
     SmolLM3Config,
+    StableLmConfig,
+    Starcoder2Config,
 )
 
 LENGTH = 24
@@ -61,6 +73,23 @@ BASES = {
     ),
     "gemma2": Gemma2Config(**DECODER, **GEMMA_SIZES),
     "gemma3_text": Gemma3TextConfig(**DECODER, **GEMMA_SIZES),
+    "granite": GraniteConfig(**DECODER, max_position_embeddings=64),
+    "phi3": Phi3Config(**DECODER, max_position_embeddings=64, pad_token_id=None),
+    "phi": PhiConfig(**DECODER, max_position_embeddings=64),
+    "gpt_neox": GPTNeoXConfig(**PLAIN, max_position_embeddings=64, rotary_pct=0.5),
+    "stablelm": StableLmConfig(**DECODER, max_position_embeddings=64, partial_rotary_factor=0.5),
+    "starcoder2": Starcoder2Config(**DECODER, max_position_embeddings=64),
+    "cohere": CohereConfig(**DECODER, max_position_embeddings=64, pad_token_id=None, rope_theta=10000.0),
+    "gpt_neo": GPTNeoConfig(
+        **{"vocab_size": SIZES["vocab_size"], "hidden_size": 32, "num_layers": 3, "num_heads": 4, **ENDS},
+        max_position_embeddings=64,
+        window_size=4,
+        attention_types=[[["global", "local", "global"], 1]],
+    ),
+    "gptj": GPTJConfig(**GPT2, **ENDS, rotary_dim=4),
+    "opt": OPTConfig(**SIZES, **ENDS, ffn_dim=48, max_position_embeddings=64),
+    "bloom": BloomConfig(vocab_size=SIZES["vocab_size"], hidden_size=32, n_layer=3, n_head=4, **ENDS),
+    "falcon": FalconConfig(**SIZES, **ENDS),
 }
 
 # The outcome of a changed member.
@@ -138,6 +167,8 @@ def common(causal: bool) -> list[Case]:
         Case(SAME, architectures=[]),
     ]
 
+
+COMMON = common(causal=True)
 
 BERT = [
     *common(causal=False),
@@ -289,7 +320,7 @@ ROTARY = [
 ]
 
 LLAMA_ALIKE = [
-    *common(causal=True),
+    *COMMON,
     *ROTARY,
     *cases(SAME, attention_dropout=0.5, is_decoder=True, max_position_embeddings=32, mlp_bias=False, rope_interleaved=False),
     *cases(
@@ -436,6 +467,239 @@ GEMMA3 = [
     Case(REFUSED, named="partial_rotary_factor", rope_parameters=rope_by_type(rope("default", partial_rotary_factor=0.5), rope("default"))),
 ]
 
+GRANITE = [
+    *(case for case in LLAMA_ALIKE if case.key not in ("attention_multiplier", "embedding_multiplier")),
+    *cases(EQUAL, attention_bias=True, mlp_bias=True),
+    Case(EQUAL, num_key_value_heads=MISSING),
+    *cases(EQUAL, attention_multiplier=0.5, embedding_multiplier=2.0, logits_scaling=4.0, residual_multiplier=0.5),
+    Case(SAME, attention_multiplier=MISSING),
+    Case(REFUSED, attention_multiplier=0.0, named="the scale of scores"),
+    Case(REFUSED, logits_scaling=-1, named="the scale of logits"),
+    Case(REFUSED, sliding_window=5),
+]
+
+
+def like_llama(*other: str) -> list[Case]:
+    """The cases of Llama, without those of its rotary embedding and of other members that a family reads otherwise."""
+    return [case for case in LLAMA_ALIKE if case not in ROTARY and case.key not in {"rms_norm_eps", *other}]
+
+
+# Of families that turn a part of each head.
+PARTIAL = [
+    Case(EQUAL, rope_parameters=rope("default", rope_theta=100.0, partial_rotary_factor=0.25)),
+    Case(EQUAL, rope_parameters=rope("default", partial_rotary_factor=0.75)),
+    Case(REFUSED, named="partial_rotary_factor", rope_parameters=rope("default", partial_rotary_factor=1.5)),
+    Case(REFUSED, named="1 dimensions of 8", rope_parameters=rope("default", partial_rotary_factor=0.2)),
+]
+PARTIAL_BY_NAME = [
+    *PARTIAL,
+    Case(EQUAL, partial_rotary_factor=0.25, rope_parameters=MISSING),
+    Case(EQUAL, partial_rotary_factor=0.25, rope_parameters={"rope_type": "default", "rope_theta": 100.0}),
+    Case(SAME, partial_rotary_factor=0.25),  # rope_parameters take precedence
+    Case(EQUAL, rope_theta=50.0, rope_parameters=MISSING),
+]
+PARTIAL_SCALED = [
+    Case(EQUAL, rope_parameters=rope("linear", factor=4.0, partial_rotary_factor=0.5)),
+    Case(EQUAL, rope_parameters=rope("yarn", factor=4.0, partial_rotary_factor=0.5, original_max_position_embeddings=16)),
+]
+HALF = {"short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0]}
+PHI3 = [
+    *like_llama(),
+    *PARTIAL_BY_NAME,
+    Case(SAME, partial_rotary_factor=1.0),
+    Case(EQUAL, rms_norm_eps=0.1),
+    Case(EQUAL, sliding_window=5),
+    Case(EQUAL, num_key_value_heads=MISSING),
+    *cases(SAME, resid_pdrop=0.5, embd_pdrop=0.5, lm_head_bias=False, full_attn_mod=1, interpolate_factor=1),
+    *cases(REFUSED, lm_head_bias=True, full_attn_mod=2, interpolate_factor=2, attention_bias=True, mlp_bias=True),
+    # Without LongRoPE this member changes nothing.
+    Case(SAME, original_max_position_embeddings=16),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("longrope", **FACTORS)),
+    Case(EQUAL, original_max_position_embeddings=32, rope_parameters=rope("longrope", **FACTORS)),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("su", original_max_position_embeddings=16, **FACTORS)),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("yarn", **FACTORS)),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("longrope", factor=8.0, **FACTORS)),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("longrope", attention_factor=1.5, **FACTORS)),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("longrope", partial_rotary_factor=0.5, **HALF)),
+    Case(EQUAL, original_max_position_embeddings=16, rope_parameters=rope("longrope", original_max_position_embeddings=32, **FACTORS)),
+    Case(EQUAL, original_max_position_embeddings=MISSING, max_position_embeddings=8192, rope_parameters=rope("longrope", **FACTORS)),
+    Case(REFUSED, rope_parameters=rope("linear", factor=4.0), named="rope_type"),
+]
+
+OF_LAYER_NORM = [Case(EQUAL, layer_norm_eps=0.1)]
+PHI = [
+    *like_llama(),
+    *PARTIAL_BY_NAME,
+    *PARTIAL_SCALED,
+    *OF_LAYER_NORM,
+    *cases(SAME, resid_pdrop=0.5, embd_pdrop=0.5),
+    *cases(REFUSED, qk_layernorm=True, attention_bias=False, sliding_window=5),
+    Case(EQUAL, num_key_value_heads=MISSING),
+]
+NEOX = [
+    *like_llama("num_key_value_heads", "head_dim", "mlp_bias"),
+    *PARTIAL,
+    *PARTIAL_SCALED,
+    *OF_LAYER_NORM,
+    *cases(EQUAL, use_parallel_residual=False, attention_bias=False),
+    *cases(SAME, hidden_dropout=0.5, classifier_dropout=0.5),
+    Case(EQUAL, rotary_pct=0.25, rope_parameters=MISSING),
+    Case(EQUAL, rotary_emb_base=50.0, rope_parameters=MISSING),
+    Case(EQUAL, rotary_emb_base=50.0, rope_parameters=MISSING, rope_theta=50.0, rotary_pct=0.25, partial_rotary_factor=0.25),
+    Case(SAME, rotary_pct=0.25),
+    Case(SAME, rotary_emb_base=50.0),
+    Case(REFUSED, rope_theta=50.0, rope_parameters=MISSING),
+    Case(REFUSED, partial_rotary_factor=0.75, rope_parameters=MISSING),
+    *cases(REFUSED, num_key_value_heads=2, head_dim=8, mlp_bias=False, sliding_window=5),
+]
+STABLELM = [
+    *like_llama("head_dim", "mlp_bias", "attention_bias"),
+    *PARTIAL_BY_NAME,
+    *PARTIAL_SCALED,
+    *OF_LAYER_NORM,
+    *cases(EQUAL, use_qkv_bias=True, qk_layernorm=True, use_parallel_residual=True),
+    *cases(SAME, hidden_dropout=0.5),
+    *cases(REFUSED, mlp_bias=True, attention_bias=True, sliding_window=5),
+    Case(EQUAL, num_attention_heads=32, num_key_value_heads=MISSING, hidden_size=64, partial_rotary_factor=1.0, rope_parameters=MISSING),
+]
+STARCODER2 = [
+    *like_llama("mlp_bias", "attention_bias", "tie_word_embeddings"),
+    *ROTARY,
+    *cases(EQUAL, norm_epsilon=0.1, use_bias=False, sliding_window=5, tie_word_embeddings=False),
+    *cases(SAME, residual_dropout=0.5, embedding_dropout=0.5, activation_function="gelu", norm_type="layer_norm", mlp_type="default"),
+    *cases(REFUSED, norm_type="rms_norm", mlp_type="gated", attention_bias=True),
+]
+COHERE = [
+    *(case for case in like_llama("tie_word_embeddings") if case.key != "logit_scale"),
+    *(case for case in ROTARY if case.changes != {"rope_theta": 100.0, "rope_parameters": MISSING}),
+    *OF_LAYER_NORM,
+    *cases(EQUAL, logit_scale=0.5, use_qk_norm=True, attention_bias=True, tie_word_embeddings=False),
+    Case(EQUAL, rope_parameters=MISSING),
+    Case(SAME, logit_scale=MISSING),
+    Case(EQUAL, num_key_value_heads=MISSING),
+    Case(REFUSED, sliding_window=5),
+]
+
+GPT_ALIKE = [case for case in GPT if case.key not in ("scale_attn_by_inverse_layer_idx", "scale_attn_weights")]
+GPTJ = [
+    # With another type transformers rounds the angles; heed computes in float32.
+    *(case for case in GPT_ALIKE if case.key not in ("dtype", "torch_dtype", "n_positions", "tie_word_embeddings")),
+    Case(SAME, dtype="float32"),
+    Case(SAME, n_positions=32),
+    Case(SAME, n_positions=MISSING),
+    *cases(EQUAL, rotary_dim=8, tie_word_embeddings=True),
+    *cases(SAME, scale_attn_weights=True, rotary=True),
+    *cases(REFUSED, rotary_dim=None, scale_attn_weights=False, rotary=False),
+    Case(REFUSED, rotary_dim=16, named="16 dimensions of 8"),
+]
+NEO_TYPES = [[["local", "global"], 1], [["local"], 1]]
+GPT_NEO = [
+    *COMMON,
+    *cases(
+        SAME,
+        attention_dropout=0.5,
+        classifier_dropout=0.5,
+        embed_dropout=0.5,
+        intermediate_size=128,
+        resid_dropout=0.5,
+        summary_type="mean",
+    ),
+    Case(EQUAL, max_position_embeddings=32),
+    *cases(
+        EQUAL,
+        activation_function="relu",
+        attention_layers=["local", "global", "local"],
+        hidden_size=48,
+        intermediate_size=40,
+        layer_norm_epsilon=0.1,
+        num_heads=2,
+        tie_word_embeddings=False,
+        window_size=3,
+    ),
+    Case(EQUAL, num_layers=2, attention_types=[[["global", "local"], 1]], attention_layers=MISSING),
+    Case(EQUAL, attention_types=MISSING, attention_layers=MISSING, num_layers=24),
+    Case(EQUAL, attention_types=NEO_TYPES, attention_layers=MISSING),
+    Case(SAME, attention_types=NEO_TYPES),  # attention_layers take precedence
+    Case(REFUSED, num_layers=2, named="attention_layers"),
+    Case(REFUSED, attention_types=[[["global"], 2]], attention_layers=MISSING),
+    Case(REFUSED, attention_types=[[["global", "global"], 10**18]], attention_layers=MISSING),
+    Case(REFUSED, attention_types=[[["chunked"], 3]], attention_layers=MISSING),
+    Case(REFUSED, attention_layers=["chunked"] * 3),
+    Case(REFUSED, attention_types=[["global", "local", "global"]], attention_layers=MISSING),
+]
+OPT = [
+    *COMMON,
+    *cases(SAME, activation_dropout=0.5, attention_dropout=0.5, dropout=0.5, init_std=0.5, layerdrop=0.5),
+    *cases(
+        EQUAL,
+        activation_function="gelu",
+        enable_bias=False,
+        ffn_dim=40,
+        max_position_embeddings=32,
+        num_attention_heads=2,
+        num_hidden_layers=2,
+        tie_word_embeddings=False,
+    ),
+    Case(EQUAL, hidden_size=48, word_embed_proj_dim=48),
+    Case(SAME, word_embed_proj_dim=MISSING),
+    *cases(
+        REFUSED,
+        word_embed_proj_dim=16,
+        do_layer_norm_before=False,
+        layer_norm_elementwise_affine=False,
+        _remove_final_layer_norm=True,
+    ),
+]
+BLOOM = [
+    *COMMON,
+    *cases(
+        SAME,
+        attention_dropout=0.5,
+        hidden_dropout=0.5,
+        pretraining_tp=4,
+        slow_but_exact=True,
+        masked_softmax_fusion=True,
+        attention_softmax_in_fp32=True,
+        seq_length=32,
+    ),
+    *cases(EQUAL, hidden_size=48, layer_norm_epsilon=0.1, n_head=8, n_layer=2, tie_word_embeddings=False),
+    Case(EQUAL, n_head=5, hidden_size=40),
+    Case(EQUAL, n_embed=48, hidden_size=MISSING),
+    *cases(REFUSED, apply_residual_connection_post_layernorm=True, n_embed=48),
+]
+NEW = {"new_decoder_architecture": True}
+FALCON = [
+    *(case for case in COMMON if case.key != "alibi"),
+    *ROTARY,
+    *cases(SAME, attention_dropout=0.5, hidden_dropout=0.5, num_kv_heads=2, max_position_embeddings=32, alibi=False),
+    *cases(
+        EQUAL,
+        activation="relu",
+        bias=True,
+        ffn_hidden_size=40,
+        hidden_size=48,
+        layer_norm_epsilon=0.1,
+        multi_query=False,
+        new_decoder_architecture=True,
+        num_attention_heads=2,
+        num_hidden_layers=2,
+        parallel_attn=False,
+        tie_word_embeddings=False,
+    ),
+    Case(SAME, ffn_hidden_size=MISSING),
+    Case(EQUAL, num_kv_heads=2, **NEW),
+    Case(EQUAL, num_kv_heads=1, **NEW),
+    Case(EQUAL, num_kv_heads=2, num_ln_in_parallel_attn=1, **NEW),
+    Case(SAME, num_ln_in_parallel_attn=1),
+    Case(EQUAL, parallel_attn=False, multi_query=False, bias=True),
+    Case(REFUSED, alibi=True),
+    Case(REFUSED, multi_query=False, num_kv_heads=2),
+    Case(REFUSED, num_ln_in_parallel_attn=2),
+    Case(REFUSED, num_ln_in_parallel_attn=3, **NEW),
+    Case(REFUSED, parallel_attn=False, **NEW),
+    Case(REFUSED, apply_residual_connection_post_layernorm=True),
+]
+
 TABLES = {
     "bert": BERT,
     "roberta": ROBERTA,
@@ -449,6 +713,18 @@ TABLES = {
     "smollm3": SMOLLM3,
     "gemma2": GEMMA2,
     "gemma3_text": GEMMA3,
+    "granite": GRANITE,
+    "phi3": PHI3,
+    "phi": PHI,
+    "gpt_neox": NEOX,
+    "stablelm": STABLELM,
+    "starcoder2": STARCODER2,
+    "cohere": COHERE,
+    "gpt_neo": GPT_NEO,
+    "gptj": GPTJ,
+    "opt": OPT,
+    "bloom": BLOOM,
+    "falcon": FALCON,
 }
 
 

@@ -15,20 +15,39 @@ from transformers import (
     AutoTokenizer,
     BertConfig,
     BertModel,
+    BloomConfig,
+    BloomForCausalLM,
+    CohereConfig,
+    CohereForCausalLM,
     DistilBertConfig,
     DistilBertModel,
+    FalconConfig,
     Gemma2Config,
     Gemma2ForCausalLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTJConfig,
+    GPTJForCausalLM,
+    GPTNeoConfig,
+    GPTNeoForCausalLM,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    GraniteConfig,
+    GraniteForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
     Olmo2Config,
     Olmo2ForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
+    PhiConfig,
+    PhiForCausalLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
@@ -38,6 +57,10 @@ from transformers import (
     RobertaModel,
     SmolLM3Config,
     SmolLM3ForCausalLM,
+    StableLmConfig,
+    StableLmForCausalLM,
+    Starcoder2Config,
+    Starcoder2ForCausalLM,
 )
 
 TEXTS = [
@@ -60,6 +83,15 @@ def word_tokenizer() -> PreTrainedTokenizerFast:
 
 SIZES = {"vocab_size": 4 + len(WORDS), "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
 DECODER = {**SIZES, "intermediate_size": 56, "num_key_value_heads": 2, "eos_token_id": None, "bos_token_id": None}
+PLAIN = {key: value for key, value in DECODER.items() if key != "num_key_value_heads"}  # as many keys as heads
+ENDS = {"eos_token_id": None, "bos_token_id": None, "pad_token_id": None}
+LONG_ROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "partial_rotary_factor": 0.75,
+    "short_factor": [1.0, 1.25, 1.5],
+    "long_factor": [2.0, 3.0, 5.0],
+}
 GPT2 = {"vocab_size": 4 + len(WORDS), "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64}
 
 ENCODERS = ("bert", "roberta", "distilbert")
@@ -100,6 +132,56 @@ MODELS = {
     "smollm3": lambda: SmolLM3ForCausalLM(SmolLM3Config(**DECODER, pad_token_id=None, no_rope_layers=[1, 0, 1])),
     "gemma2": lambda: Gemma2ForCausalLM(
         Gemma2Config(**DECODER, pad_token_id=None, head_dim=12, sliding_window=4, query_pre_attn_scalar=9)
+    ),
+    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**PLAIN, rotary_pct=0.5)),
+    "gpt_neox, parts in turn": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**PLAIN, use_parallel_residual=False)),
+    "phi3": lambda: Phi3ForCausalLM(Phi3Config(**DECODER, pad_token_id=None, sliding_window=5)),
+    # The longest text and the written ones are longer than 16 tokens, from which on the factors are others.
+    "phi3, longrope": lambda: Phi3ForCausalLM(
+        Phi3Config(
+            **DECODER,
+            pad_token_id=None,
+            max_position_embeddings=64,
+            original_max_position_embeddings=16,
+            rope_parameters=LONG_ROPE,
+        )
+    ),
+    "phi": lambda: PhiForCausalLM(PhiConfig(**DECODER, partial_rotary_factor=0.75)),
+    "gpt_neo": lambda: GPTNeoForCausalLM(
+        GPTNeoConfig(
+            **{"vocab_size": SIZES["vocab_size"], "hidden_size": 32, "num_layers": 3, "num_heads": 4, **ENDS},
+            max_position_embeddings=64,
+            window_size=4,
+            attention_types=[[["global", "local"], 1], [["local"], 1]],
+        )
+    ),
+    "mistral, heads wider than the embedding": lambda: MistralForCausalLM(
+        MistralConfig(**DECODER, head_dim=16, sliding_window=None, rope_theta=1000000.0)
+    ),
+    "granite": lambda: GraniteForCausalLM(
+        GraniteConfig(
+            **DECODER, embedding_multiplier=1.5, attention_multiplier=0.4, residual_multiplier=0.7, logits_scaling=1.25
+        )
+    ),
+    "stablelm": lambda: StableLmForCausalLM(StableLmConfig(**DECODER, use_qkv_bias=True, partial_rotary_factor=0.5)),
+    "stablelm, norms of heads": lambda: StableLmForCausalLM(
+        StableLmConfig(**DECODER, qk_layernorm=True, use_parallel_residual=True)
+    ),
+    "starcoder2": lambda: Starcoder2ForCausalLM(Starcoder2Config(**DECODER, sliding_window=5)),
+    "cohere": lambda: CohereForCausalLM(CohereConfig(**DECODER, pad_token_id=None, logit_scale=0.25)),
+    "cohere, norms of heads": lambda: CohereForCausalLM(
+        CohereConfig(**DECODER, pad_token_id=None, use_qk_norm=True, attention_bias=True)
+    ),
+    "gptj": lambda: GPTJForCausalLM(GPTJConfig(**GPT2, **ENDS, rotary_dim=4)),
+    # transformers computes Falcon's weights only if it was made for that.
+    "falcon": lambda: AutoModelForCausalLM.from_config(FalconConfig(**SIZES, **ENDS), attn_implementation="eager"),
+    "falcon, few keys": lambda: AutoModelForCausalLM.from_config(
+        FalconConfig(**SIZES, **ENDS, new_decoder_architecture=True, num_kv_heads=2, ffn_hidden_size=48),
+        attn_implementation="eager",
+    ),
+    "bloom": lambda: BloomForCausalLM(BloomConfig(vocab_size=SIZES["vocab_size"], hidden_size=36, n_layer=3, n_head=6, **ENDS)),
+    "opt": lambda: OPTForCausalLM(
+        OPTConfig(**SIZES, **ENDS, ffn_dim=48, max_position_embeddings=64, dropout=0.0, word_embed_proj_dim=32)
     ),
     "gemma3": lambda: Gemma3ForCausalLM(
         Gemma3TextConfig(
@@ -174,8 +256,10 @@ def test_logits(pair) -> None:
         assert model.mean_loss(ids) == pytest.approx(loss.item(), abs=1e-5)
 
 
-@pytest.mark.parametrize("cache", ["float32", "float16"])
-def test_greedy_texts(pair, cache: str) -> None:
+WRITTEN_BY_SMALL_MODELS = 40
+
+
+def test_greedy_texts(pair) -> None:
     expected, model = pair
     if model.config["family"] in ENCODERS:
         with pytest.raises(ValueError, match="does not write"):
@@ -183,13 +267,21 @@ def test_greedy_texts(pair, cache: str) -> None:
         return
     for text in TEXTS:
         ids = model.encode(text)
-        written = expected.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False, eos_token_id=-1)
-        pieces: list[str] = []
-        result = model.generate(ids, max_tokens=20, cache=cache, on_text=pieces.append)
-        assert result.ids == written[0, len(ids) :].tolist()[: len(result.ids)]
-        assert len(result.ids) == 20 or result.reason == "end_token"
-        assert "".join(pieces) == result.text
-        assert model.decode(ids) + result.text == model.decode(ids + result.ids)
+        prompt = torch.tensor([ids])
+        written = expected.generate(
+            prompt,
+            attention_mask=torch.ones_like(prompt),
+            max_new_tokens=WRITTEN_BY_SMALL_MODELS,
+            do_sample=False,
+            eos_token_id=-1,
+        )[0, len(ids) :].tolist()
+        for cache in ("float32", "float16"):
+            pieces: list[str] = []
+            result = model.generate(ids, max_tokens=WRITTEN_BY_SMALL_MODELS, cache=cache, on_text=pieces.append)
+            assert result.ids == written[: len(result.ids)], cache
+            assert len(result.ids) == WRITTEN_BY_SMALL_MODELS or result.reason == "end_token"
+            assert "".join(pieces) == result.text
+            assert model.decode(ids) + result.text == model.decode(ids + result.ids)
 
 
 def test_a_head_that_is_switched_off_adds_nothing(pair) -> None:
@@ -200,7 +292,17 @@ def test_a_head_that_is_switched_off_adds_nothing(pair) -> None:
     assert np.array_equal(off[:2], on[:2])
     assert np.abs(off[2] - on[2]).max() > 1e-3
     # The same model without the head's columns of the output projection.
-    names = {"gpt2": "attn.c_proj", "distilbert": "attention.out_lin"} | dict.fromkeys(ENCODERS[:2], "attention.output.dense")
+    names = {
+        "gpt2": "attn.c_proj",
+        "gpt_neo": "attn.attention.out_proj",
+        "gptj": "attn.out_proj",
+        "gpt_neox": "attention.dense",
+        "opt": "self_attn.out_proj",
+        "phi": "self_attn.dense",
+        "distilbert": "attention.out_lin",
+        **dict.fromkeys(("bloom", "falcon"), "self_attention.dense"),
+        **dict.fromkeys(ENCODERS[:2], "attention.output.dense"),
+    }
     name = names.get(model.config["family"], "self_attn.o_proj")
     part = dict(expected.named_modules())
     layers = [key for key in part if key.endswith(f".1.{name}")]
