@@ -79,7 +79,8 @@ struct Architecture {
   bool has_plain_heads = false;
   bool sees_later_tokens = false;
   Rotary rotary = Rotary::kHalves;
-  bool turns_parts = false;  // part of each head may be turned
+  bool turns_parts = false;      // part of each head may be turned
+  bool order_key_counts = true;  // use_parallel_residual is right
   NormKind norms = NormKind::kRms;
   HeadNorms head_norms = HeadNorms::kNone;
   Activation activation = Activation::kSilu;
@@ -222,7 +223,6 @@ ModelConfig stablelm_config(GgufKeys& keys, const Architecture& architecture) {
   ModelConfig config = common_config(keys, architecture);
   if (!has_tensor(keys, "blk.0.ffn_norm.weight")) config.part_order = PartOrder::kParallelOneNorm;
   if (has_tensor(keys, "blk.0.attn_q_norm.weight")) config.head_norms = HeadNorms::kOwn;
-  keys.ignore("use_parallel_residual");
   return config;
 }
 
@@ -336,6 +336,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "stablelm",
      .family = Family::kStableLm,
      .turns_parts = true,
+     .order_key_counts = false,
      .norms = NormKind::kLayer,
      .biases = {.norms = true},
      .possible_biases = kInputBiases,
@@ -399,6 +400,12 @@ ModelConfig config_of(GgufKeys& keys) {
     if (architecture.name == name) {
       ModelConfig config = architecture.read(keys, architecture);
       config.biases = biases_of(keys.file(), architecture);
+      if (architecture.order_key_counts) {
+        keys.expect_flag("use_parallel_residual", config.part_order != PartOrder::kInTurn,
+                         "the parts of the architecture's layers are so");
+      } else {
+        keys.ignore("use_parallel_residual");
+      }
       return config;
     }
     if (!names.empty()) names += &architecture == std::end(kArchitectures) - 1 ? " or " : ", ";
@@ -459,9 +466,6 @@ ModelConfig read_config(const GgufFile& file) {
   config.pooling = pooling_of(keys);
   keys.expect_flag("attention.causal", config.is_causal(),
                    "heed's models of this architecture see no other tokens");
-  if (config.part_order == PartOrder::kInTurn) {
-    keys.expect_flag("use_parallel_residual", false, "the parts of a layer follow each other");
-  }
   for (const auto& [name, value, reason] : kGgufIdleKeys) keys.expect_number(name, value, reason);
   for (const auto& [name, reason] : kGgufIgnoredKeys) keys.ignore(name);
   read_table_sizes(keys, config);

@@ -154,7 +154,9 @@ RotaryPositions read_gguf_rotary(io::GgufKeys& keys, const ModelConfig& config, 
   RotaryPositions rotary{.base = base_of(keys, kRopeBase, 10000),
                          .rotary_dim = turned_dims(keys, config, is_partial)};
   const auto& tensors = keys.file().tensors();
-  if (config.family == Family::kPhi3 && tensors.contains(std::string(kLongFactors))) {
+  const bool has_factors =
+      tensors.contains(std::string(kLongFactors)) || tensors.contains(std::string(kShortFactors));
+  if (config.family == Family::kPhi3 && has_factors) {
     rotary.scaling = gguf_long_rope(keys, config, rotary.rotary_dim);
     return rotary;
   }

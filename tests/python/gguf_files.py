@@ -2,6 +2,8 @@
 
 import dataclasses
 import pathlib
+import re
+from collections.abc import Callable
 from typing import Any
 
 import gguf
@@ -53,6 +55,57 @@ def make_gemma3() -> torch.nn.Module:
     return transformers.Gemma3ForCausalLM(config)
 
 
+def make_granite() -> torch.nn.Module:
+    scales = {"embedding_multiplier": 1.5, "attention_multiplier": 0.4, "residual_multiplier": 0.7, "logits_scaling": 1.25}
+    config = transformers.GraniteConfig(**DECODER, **ENDS, **scales, rms_norm_eps=1e-5)
+    return transformers.GraniteForCausalLM(config)
+
+
+def make_phi3() -> torch.nn.Module:
+    config = transformers.Phi3Config(
+        **DECODER, **ENDS, rms_norm_eps=1e-5, sliding_window=5, rope_theta=10000.0, partial_rotary_factor=0.5
+    )
+    return transformers.Phi3ForCausalLM(config)
+
+
+PLAIN = {key: value for key, value in DECODER.items() if key != "num_key_value_heads"}  # as many keys as heads
+
+
+def make_phi2() -> torch.nn.Module:
+    return transformers.PhiForCausalLM(transformers.PhiConfig(**PLAIN, **ENDS, rope_theta=10000.0, partial_rotary_factor=0.5))
+
+
+def make_gptneox() -> torch.nn.Module:
+    return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**PLAIN, **ENDS, rotary_pct=0.5))
+
+
+def make_stablelm() -> torch.nn.Module:
+    config = transformers.StableLmConfig(**DECODER, **ENDS, rope_theta=10000.0, partial_rotary_factor=0.5)
+    return transformers.StableLmForCausalLM(config)
+
+
+def make_starcoder2() -> torch.nn.Module:
+    return transformers.Starcoder2ForCausalLM(transformers.Starcoder2Config(**DECODER, **ENDS, rope_theta=10000.0))
+
+
+def make_command_r() -> torch.nn.Module:
+    config = transformers.CohereConfig(**DECODER, **ENDS, logit_scale=0.25, rope_theta=10000.0)
+    return transformers.CohereForCausalLM(config)
+
+
+FALCON = {**SIZES, **ENDS, "ffn_hidden_size": 56, "max_position_embeddings": 64}
+
+
+def make_falcon() -> torch.nn.Module:
+    config = transformers.FalconConfig(**FALCON, new_decoder_architecture=True, num_kv_heads=2)
+    return transformers.FalconForCausalLM(config)
+
+
+def make_bloom() -> torch.nn.Module:
+    sizes = {"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": LAYERS, "n_head": 4}
+    return transformers.BloomForCausalLM(transformers.BloomConfig(**sizes, **ENDS))
+
+
 def make_gpt2() -> torch.nn.Module:
     sizes = {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": LAYERS, "n_head": 4, "n_positions": 64}
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **ENDS))
@@ -72,10 +125,26 @@ SHALLOW = {
     "gemma2": make_gemma2,
     "gpt2": make_gpt2,
     "bert": make_bert,
+    "granite": make_granite,
+    "phi3": make_phi3,
+    "phi2": make_phi2,
+    "gptneox": make_gptneox,
+    "stablelm": make_stablelm,
+    "starcoder2": make_starcoder2,
+    "command-r": make_command_r,
+    "falcon": make_falcon,
+    "bloom": make_bloom,
 }
 DEEP = {"smollm3": make_smollm3, "gemma3": make_gemma3}
 MODELS = SHALLOW | DEEP
 ARCHITECTURES = list(SHALLOW)
+
+
+def member_of(architecture: str) -> str:
+    """The member of gguf.MODEL_ARCH."""
+    return architecture.upper().replace("-", "_")
+
+
 DEPTHS = dict.fromkeys(SHALLOW, LAYERS) | {"smollm3": 5, "gemma3": 7}
 
 GENERAL = {
@@ -92,7 +161,26 @@ LLAMA = {
     "rope.dimension_count": 8,
     "rope.freq_base": 10000.0,
 }
+LAYER_NORM = {key: value for key, value in LLAMA.items() if key != "attention.layer_norm_rms_epsilon"} | {
+    "attention.layer_norm_epsilon": 1e-5
+}
 KEYS = {
+    "granite": {
+        **LLAMA,
+        "embedding_scale": 1.5,
+        "attention.scale": 0.4,
+        "residual_scale": 0.7,
+        "logit_scale": 1.25,
+    },
+    "phi3": {**LLAMA, "rope.dimension_count": 4, "attention.sliding_window": 5},
+    "phi2": {**LAYER_NORM, "attention.head_count_kv": 4, "rope.dimension_count": 4},
+    "gptneox": {**GENERAL, "feed_forward_length": 56, "attention.layer_norm_epsilon": 1e-5, "rope.dimension_count": 4}
+    | {"use_parallel_residual": True},
+    "stablelm": {**LAYER_NORM, "rope.dimension_count": 4},
+    "starcoder2": LAYER_NORM,
+    "command-r": {**LAYER_NORM, "logit_scale": 0.25},
+    "falcon": {**LAYER_NORM, "tensor_data_layout": "jploski"},
+    "bloom": {**GENERAL, "feed_forward_length": 128, "attention.layer_norm_epsilon": 1e-5, "attention.head_count_kv": 4},
     "llama": LLAMA,
     "qwen2": LLAMA,
     "qwen3": {**LLAMA, "attention.key_length": 8},
@@ -135,29 +223,53 @@ def tokenizer_keys(tokens: int = VOCABULARY) -> dict[str, Any]:
 
 
 def with_neighbours(weight: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of query or key as files of the architectures "llama" and "smollm3" have them."""
-    return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
+    """Rows of query or key in the order for turning adjacent dimensions."""
+    return weight.reshape(heads, 2, -1, *weight.shape[1:]).swapaxes(1, 2).reshape(weight.shape)
+
+
+def in_thirds(parameter: np.ndarray, groups: int) -> np.ndarray:
+    """The rows of query, of key and of value, which folders have by key head."""
+    rows = parameter.reshape(groups, -1, 8, *parameter.shape[1:])
+    parts = (rows[:, :-2], rows[:, -2:-1], rows[:, -1:])
+    return np.concatenate([part.reshape(-1, *parameter.shape[1:]) for part in parts])
+
+
+ADJACENT = ("llama", "smollm3", "granite")  # files have the rows of query and key for turning adjacent dimensions
+
+
+def converted(architecture: str, name: str, array: np.ndarray, groups: int) -> np.ndarray:
+    """A parameter as files of the architecture have it."""
+    if architecture == "gpt2" and ".c_" in name and array.ndim == 2:
+        return array.T
+    if architecture in ADJACENT and "q_proj" in name:
+        return with_neighbours(array, 4)
+    if architecture in ADJACENT and "k_proj" in name:
+        return with_neighbours(array, 2)
+    if architecture.startswith("gemma") and "norm" in name:
+        return array + 1
+    if "query_key_value" in name:
+        return in_thirds(array, groups)
+    return array
+
+
+def groups_of(config: transformers.PreTrainedConfig) -> int:
+    """The number of key heads."""
+    is_falcon_7b = getattr(config, "multi_query", False) and not config.new_decoder_architecture
+    return 1 if is_falcon_7b else getattr(config, "num_kv_heads", 4)
 
 
 def tensors_of(architecture: str, model: torch.nn.Module) -> dict[str, np.ndarray]:
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture.upper()], DEPTHS[architecture])
-    tensors = {}
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[member_of(architecture)], DEPTHS[architecture])
+    tensors: dict[str, np.ndarray] = {}
     is_tied = model.config.tie_word_embeddings
     for name, parameter in model.state_dict().items():
         if name == "lm_head.weight" and is_tied:
             continue
-        array = parameter.numpy()
-        if architecture == "gpt2" and ".c_" in name and array.ndim == 2:
-            array = array.T
-        if architecture in ("llama", "smollm3") and "q_proj" in name:
-            array = with_neighbours(array, 4)
-        if architecture in ("llama", "smollm3") and "k_proj" in name:
-            array = with_neighbours(array, 2)
-        if architecture.startswith("gemma") and "norm" in name:
-            array = array + 1
-        found = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        array = converted(architecture, name, parameter.numpy(), groups_of(model.config))
+        base, of_head = re.subn(r"\.norms\.\d+", "", name.removeprefix("transformer.") if architecture == "bloom" else name)
+        found = names.get_name(base, (".weight", ".bias"))
         assert found is not None, name
-        tensors[found] = np.ascontiguousarray(array)
+        tensors[found] = np.vstack([*tensors.get(found, []), array]) if of_head else np.ascontiguousarray(array)
     return tensors
 
 
@@ -183,16 +295,19 @@ class GgufModel:
 
     architecture: str
     folder: pathlib.Path
+    make: Callable[[], torch.nn.Module] | None = None  # otherwise that of the table
+    own_keys: dict[str, Any] = dataclasses.field(default_factory=dict)  # other than those of the table
 
     def __post_init__(self) -> None:
         torch.manual_seed(0)
-        self.torch = MODELS[self.architecture]().eval()
+        self.torch = (self.make or MODELS[self.architecture])().eval()
         generator = torch.Generator().manual_seed(1)
         with torch.no_grad():
             for parameter in self.torch.parameters():
                 noise = torch.randn(parameter.shape, generator=generator)
                 parameter.copy_(noise * 0.3 if parameter.dim() > 1 else parameter + noise * 0.2)
-        self.keys = {f"{self.architecture}.{key}": value for key, value in KEYS[self.architecture].items()}
+        keys = KEYS[self.architecture] | self.own_keys
+        self.keys = {f"{self.architecture}.{key}": value for key, value in keys.items() if value is not None}
         self.keys |= tokenizer_keys()
         self.tensors = tensors_of(self.architecture, self.torch)
 
