@@ -1,4 +1,4 @@
-// The names of the weights of encoder-decoders in folders. weight_names.cc lists them.
+// The names of the weights of encoder-decoders in folders. folder_names.cc lists them.
 #pragma once
 
 #include <string_view>
@@ -60,9 +60,17 @@ constexpr WeightNames t5_decoder() {
   return names;
 }
 
-constexpr WeightNames t5_gated(WeightNames names, std::string_view gate, std::string_view up) {
-  names.gate = gate;
-  names.up = up;
+constexpr WeightNames t5_gated_encoder() {
+  WeightNames names = kT5Encoder;
+  names.gate = "layer.1.DenseReluDense.wi_0";
+  names.up = "layer.1.DenseReluDense.wi_1";
+  return names;
+}
+
+constexpr WeightNames t5_gated_decoder() {
+  WeightNames names = t5_decoder();
+  names.gate = "layer.2.DenseReluDense.wi_0";
+  names.up = "layer.2.DenseReluDense.wi_1";
   return names;
 }
 

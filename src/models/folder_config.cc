@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -53,6 +54,36 @@ void refuse_quantised(ConfigFields& fields, const char* key) {
                   method));
 }
 
+// True for the name of a class of transformers' for models of a type: "modeling_phi3.Phi3Model" for
+// "phi3".
+bool is_class_of(std::string_view name, std::string_view type) {
+  name.remove_prefix(std::min(name.size(), name.rfind('.') + 1));
+  const auto same = [](char letter, char other) {
+    return std::tolower(static_cast<unsigned char>(letter)) == other;
+  };
+  std::string plain(type);
+  plain.erase(
+      std::remove_if(plain.begin(), plain.end(), [](char c) { return c == '_' || c == '-'; }),
+      plain.end());
+  return name.size() >= plain.size() && std::equal(plain.begin(), plain.end(), name.begin(),
+                                                   [&](char a, char b) { return same(b, a); });
+}
+
+// Folders of models that are older than their classes in transformers bring copies of these, which
+// transformers does not use either. Other code may compute something else.
+void check_auto_map(ConfigFields& fields) {
+  const auto map = fields.find("auto_map");
+  if (!map) return;
+  const std::string type = fields.at("model_type").string();
+  ConfigFields classes(*map);
+  for (const std::string& key : map->value().keys) {
+    const io::JsonPart found = classes.at(key);
+    if (found.is(io::JsonKind::kString) && is_class_of(found.string(), type)) continue;
+    found.fail(fmt::format(
+        " is code of the folder's own, which heed does not run, expected a class of {}", type));
+  }
+}
+
 // Checks members of all models for which heed supports one value only.
 void check_common(ConfigFields& fields, const ModelConfig& config) {
   constexpr std::string_view kEncoderDecoder = "heed has this family without the other half";
@@ -64,7 +95,7 @@ void check_common(ConfigFields& fields, const ModelConfig& config) {
     fields.expect("is_causal", true, "heed's decoders see no later tokens");
     fields.find("is_decoder");  // heed's decoders are decoders with either value
   }
-  fields.expect_nothing("auto_map", "the folder brings code of its own, which heed does not run");
+  check_auto_map(fields);
   refuse_quantised(fields, "quantization_config");
   refuse_quantised(fields, "compression_config");
   fields.expect_nothing("pruned_heads", "heads that were taken out are not in the file");

@@ -14,6 +14,7 @@
 #include "heed/models/config.h"
 #include "io/gguf_keys.h"
 #include "models/config_reading.h"
+#include "models/gguf_architectures.h"
 #include "models/gguf_rotary.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -61,34 +62,6 @@ void check_kind_of_file(const GgufFile& file) {
   for (const char* prefix : kOtherFiles) GgufKeys(file, prefix).refuse_others();
 }
 
-// How an architecture turns queries and keys.
-enum class Rotary {
-  kNone,
-  kHalves,      // rows of query and key have the order of transformers
-  kNeighbours,  // they have the order for turning adjacent dimensions
-};
-
-struct Architecture;
-ModelConfig common_config(GgufKeys& keys, const Architecture& architecture);
-
-// What architectures differ in.
-struct Architecture {
-  std::string_view name;
-  Family family;
-  // Heads divide the embedding and share no keys; no key of the file may say otherwise.
-  bool has_plain_heads = false;
-  bool sees_later_tokens = false;
-  Rotary rotary = Rotary::kHalves;
-  bool turns_parts = false;      // part of each head may be turned
-  bool order_key_counts = true;  // use_parallel_residual is right
-  NormKind norms = NormKind::kRms;
-  HeadNorms head_norms = HeadNorms::kNone;
-  Activation activation = Activation::kSilu;
-  Biases biases = {};           // those that its files have
-  Biases possible_biases = {};  // those that they may have
-  ModelConfig (*read)(GgufKeys&, const Architecture&) = common_config;
-};
-
 std::int64_t head_dim_of(GgufKeys& keys, const Architecture& architecture,
                          const ModelConfig& config) {
   constexpr const char* kHeads = "attention.head_count";
@@ -109,278 +82,6 @@ std::int64_t head_dim_of(GgufKeys& keys, const Architecture& architecture,
   return dim;
 }
 
-// Reads the sizes that every architecture has.
-ModelConfig sizes_of(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config{.family = architecture.family,
-                     .architecture = std::string(architecture.name),
-                     .sees_later_tokens = architecture.sees_later_tokens,
-                     .norms = architecture.norms,
-                     .head_norms = architecture.head_norms,
-                     .activation = architecture.activation};
-  config.num_layers = keys.size("block_count");
-  config.hidden_size = keys.size("embedding_length");
-  config.max_positions = keys.size("context_length");
-  config.intermediate_size = keys.size_in_layers("feed_forward_length", config.num_layers);
-  config.num_heads = keys.size_in_layers("attention.head_count", config.num_layers);
-  constexpr const char* kKeyHeads = "attention.head_count_kv";
-  config.num_kv_heads =
-      keys.has(kKeyHeads) ? keys.size_in_layers(kKeyHeads, config.num_layers) : config.num_heads;
-  if (config.num_heads % config.num_kv_heads != 0) {
-    keys.fail(kKeyHeads, fmt::format("a divisor of {}, {}", keys.name_of("attention.head_count"),
-                                     config.num_heads));
-  }
-  config.head_dim = head_dim_of(keys, architecture, config);
-  return config;
-}
-
-double epsilon_of(GgufKeys& keys, const char* key) {
-  const double epsilon = keys.number(key);
-  if (!(epsilon >= 0 && std::isfinite(epsilon))) keys.fail(key, "a number, at least 0");
-  return epsilon;
-}
-
-// The configuration of most architectures, as their row of the table says.
-ModelConfig common_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = sizes_of(keys, architecture);
-  const bool has_layer_norms = config.norms == NormKind::kLayer;
-  config.norm_epsilon = epsilon_of(
-      keys, has_layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
-  config.layers = std::vector<LayerConfig>(num_layers_to_describe(config));
-  if (architecture.rotary == Rotary::kNone) return config;
-  config.rotaries = {read_gguf_rotary(keys, config, architecture.turns_parts)};
-  if (architecture.rotary == Rotary::kNeighbours) {
-    config.rotaries.front().pairing = RotaryPairing::kNeighbours;
-  }
-  for (LayerConfig& layer : config.layers) layer.rotary = 0;
-  return config;
-}
-
-// llama.cpp leaves out the rotary embedding of every fourth layer.
-ModelConfig smollm3_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  for (std::size_t i = 3; i < config.layers.size(); i += 4) config.layers[i].rotary = std::nullopt;
-  return config;
-}
-
-// 0 in the file stands for none.
-std::optional<double> softcap_of(GgufKeys& keys, const char* key, double otherwise) {
-  const double cap = keys.number(key, otherwise);
-  if (!(cap >= 0 && std::isfinite(cap))) keys.fail(key, "a number, at least 0");
-  return cap == 0 ? std::nullopt : std::optional(cap);
-}
-
-// Gemma 2 has a window in every second layer, Gemma 3 in all but every sixth. The largest models
-// of both divide the hidden size, not the size of heads, for the scale: llama.cpp knows them by
-// their number of layers.
-ModelConfig gemma_config(GgufKeys& keys, const Architecture& architecture) {
-  const bool is_second = architecture.family == Family::kGemma2;
-  ModelConfig config = common_config(keys, architecture);
-  config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
-  const bool is_largest = config.num_layers == (is_second ? 46 : 62);
-  const double dim =
-      static_cast<double>(is_largest ? config.hidden_size / config.num_heads : config.head_dim);
-  config.attention_scale = 1 / std::sqrt(dim);
-  if (is_second) {
-    config.score_softcap = softcap_of(keys, "attn_logit_softcapping", 50);
-    config.logit_softcap = softcap_of(keys, "final_logit_softcapping", 30);
-  } else {
-    config.logit_softcap = softcap_of(keys, "final_logit_softcapping", 0);
-    config.rotaries.push_back(read_gguf_window_rotary(keys, config));
-  }
-  constexpr const char* kWindow = "attention.sliding_window";
-  if (!is_second && !keys.has(kWindow)) return config;
-  const std::int64_t window = keys.has(kWindow) ? keys.size(kWindow) : 4096;
-  const std::size_t period = is_second ? 2 : 6;
-  for (std::size_t i = 0; i < config.layers.size(); ++i) {
-    if ((i + 1) % period == 0) continue;
-    config.layers[i].window = window;
-    if (!is_second) config.layers[i].rotary = 1;
-  }
-  return config;
-}
-
-// OLMo 3 has the same architecture, and windows.
-ModelConfig olmo2_config(GgufKeys& keys, const Architecture& architecture) {
-  keys.expect_number("attention.sliding_window", 0, "with a window it is OLMo 3");
-  return common_config(keys, architecture);
-}
-
-bool has_tensor(const GgufKeys& keys, const char* name) {
-  return keys.file().tensors().contains(name);
-}
-
-// The parts of a layer are parallel as a key says, with a norm for each.
-ModelConfig gptneox_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  constexpr const char* kParallel = "use_parallel_residual";
-  if (!keys.has(kParallel)) keys.fail(kParallel, "true or false");
-  if (keys.boolean(kParallel, true)) config.part_order = PartOrder::kParallel;
-  return config;
-}
-
-// One norm for both parts, or two: the tensors tell, and the key is not always right.
-ModelConfig stablelm_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  if (!has_tensor(keys, "blk.0.ffn_norm.weight")) config.part_order = PartOrder::kParallelOneNorm;
-  if (has_tensor(keys, "blk.0.attn_q_norm.weight")) config.head_norms = HeadNorms::kOwn;
-  return config;
-}
-
-ModelConfig phi2_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  config.part_order = PartOrder::kParallelOneNorm;
-  return config;
-}
-
-ModelConfig falcon_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  config.part_order = has_tensor(keys, "blk.0.attn_norm_2.weight") ? PartOrder::kParallel
-                                                                   : PartOrder::kParallelOneNorm;
-  return config;
-}
-
-double scale_of(GgufKeys& keys, const char* key) {
-  const double scale = keys.number(key);
-  if (!(scale > 0 && std::isfinite(scale))) keys.fail(key, "a positive number");
-  return scale;
-}
-
-ModelConfig command_r_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  config.part_order = PartOrder::kParallelOneNorm;
-  config.logit_scale = scale_of(keys, "logit_scale");
-  if (has_tensor(keys, "blk.0.attn_q_norm.weight")) config.head_norms = HeadNorms::kOwn;
-  return config;
-}
-
-ModelConfig granite_config(GgufKeys& keys, const Architecture& architecture) {
-  keys.expect_flag("rope.scaling.finetuned", true, "heed's Granite turns queries and keys");
-  ModelConfig config = common_config(keys, architecture);
-  config.embedding_scale = scale_of(keys, "embedding_scale");
-  config.attention_scale = scale_of(keys, "attention.scale");
-  config.residual_scale = scale_of(keys, "residual_scale");
-  config.logit_scale = 1 / scale_of(keys, "logit_scale");
-  return config;
-}
-
-// Phi-3's windows, of which llama.cpp makes none, are those of the model. 0 in the file stands for
-// none.
-ModelConfig phi3_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  constexpr const char* kWindow = "attention.sliding_window";
-  if (keys.integer(kWindow, 0) == 0) return config;
-  for (LayerConfig& layer : config.layers) layer.window = keys.size(kWindow);
-  return config;
-}
-
-ModelConfig bloom_config(GgufKeys& keys, const Architecture& architecture) {
-  ModelConfig config = common_config(keys, architecture);
-  config.has_alibi = true;
-  return config;
-}
-
-constexpr Biases kInputBiases{.inputs = true};
-constexpr Biases kLayerBiases{.inputs = true, .output = true, .feed_forward = true, .norms = true};
-constexpr Biases kPhiBiases{
-    .inputs = true, .output = true, .feed_forward = true, .norms = true, .head = true};
-constexpr Biases kProductBiases{.inputs = true, .output = true, .feed_forward = true};
-
-constexpr Architecture kArchitectures[] = {
-    {.name = "llama",
-     .family = Family::kLlama,
-     .rotary = Rotary::kNeighbours,
-     .possible_biases = kProductBiases},
-    {.name = "qwen2",
-     .family = Family::kLlama,
-     .biases = kInputBiases,
-     .possible_biases = kProductBiases},
-    {.name = "qwen3", .family = Family::kQwen3, .head_norms = HeadNorms::kShared},
-    {.name = "olmo2",
-     .family = Family::kOlmo2,
-     .head_norms = HeadNorms::kAllHeads,
-     .read = olmo2_config},
-    {.name = "smollm3",
-     .family = Family::kSmolLm3,
-     .rotary = Rotary::kNeighbours,
-     .read = smollm3_config},
-    {.name = "gemma2",
-     .family = Family::kGemma2,
-     .activation = Activation::kGeluTanh,
-     .read = gemma_config},
-    {.name = "gemma3",
-     .family = Family::kGemma3,
-     .head_norms = HeadNorms::kShared,
-     .activation = Activation::kGeluTanh,
-     .read = gemma_config},
-    {.name = "granite",
-     .family = Family::kGranite,
-     .rotary = Rotary::kNeighbours,
-     .possible_biases = kProductBiases,
-     .read = granite_config},
-    {.name = "phi3", .family = Family::kPhi3, .turns_parts = true, .read = phi3_config},
-    {.name = "phi2",
-     .family = Family::kPhi,
-     .turns_parts = true,
-     .norms = NormKind::kLayer,
-     .activation = Activation::kGeluTanh,
-     .biases = kPhiBiases,
-     .read = phi2_config},
-    {.name = "gptneox",
-     .family = Family::kGptNeoX,
-     .has_plain_heads = true,
-     .turns_parts = true,
-     .norms = NormKind::kLayer,
-     .activation = Activation::kGelu,
-     .biases = kLayerBiases,
-     .read = gptneox_config},
-    {.name = "stablelm",
-     .family = Family::kStableLm,
-     .turns_parts = true,
-     .order_key_counts = false,
-     .norms = NormKind::kLayer,
-     .biases = {.norms = true},
-     .possible_biases = kInputBiases,
-     .read = stablelm_config},
-    {.name = "starcoder2",
-     .family = Family::kStarCoder2,
-     .norms = NormKind::kLayer,
-     .activation = Activation::kGeluTanh,
-     .biases = kLayerBiases},
-    {.name = "command-r",
-     .family = Family::kCohere,
-     .rotary = Rotary::kNeighbours,
-     .norms = NormKind::kLayer,
-     .read = command_r_config},
-    {.name = "falcon",
-     .family = Family::kFalcon,
-     .norms = NormKind::kLayer,
-     .activation = Activation::kGelu,
-     .biases = {.norms = true},
-     .read = falcon_config},
-    {.name = "bloom",
-     .family = Family::kBloom,
-     .has_plain_heads = true,
-     .rotary = Rotary::kNone,
-     .norms = NormKind::kLayer,
-     .activation = Activation::kGeluTanh,
-     .biases = kLayerBiases,
-     .read = bloom_config},
-    {.name = "gpt2",
-     .family = Family::kGpt2,
-     .has_plain_heads = true,
-     .rotary = Rotary::kNone,
-     .norms = NormKind::kLayer,
-     .activation = Activation::kGeluTanh,
-     .biases = kLayerBiases},
-    {.name = "bert",
-     .family = Family::kBert,
-     .has_plain_heads = true,
-     .sees_later_tokens = true,
-     .rotary = Rotary::kNone,
-     .norms = NormKind::kLayer,
-     .activation = Activation::kGelu,
-     .biases = kLayerBiases}};
-
 // The products that have biases: those that the architecture requires, and those that the first
 // layer has. Other biases are tensors without use, which WeightReader refuses.
 Biases biases_of(const GgufFile& file, const Architecture& architecture) {
@@ -396,7 +97,7 @@ Biases biases_of(const GgufFile& file, const Architecture& architecture) {
 ModelConfig config_of(GgufKeys& keys) {
   const std::string& name = keys.file().string("general.architecture");
   std::string names;
-  for (const Architecture& architecture : kArchitectures) {
+  for (const Architecture& architecture : architectures()) {
     if (architecture.name == name) {
       ModelConfig config = architecture.read(keys, architecture);
       config.biases = biases_of(keys.file(), architecture);
@@ -408,7 +109,7 @@ ModelConfig config_of(GgufKeys& keys) {
       }
       return config;
     }
-    if (!names.empty()) names += &architecture == std::end(kArchitectures) - 1 ? " or " : ", ";
+    if (!names.empty()) names += &architecture == &architectures().back() ? " or " : ", ";
     names += architecture.name;
   }
   GgufKeys(keys.file(), "general.").fail("architecture", names);
@@ -457,7 +158,51 @@ std::vector<std::int64_t> end_ids_of(const GgufFile& file) {
   return ids;
 }
 
+double epsilon_of(GgufKeys& keys, const char* key) {
+  const double epsilon = keys.number(key);
+  if (!(epsilon >= 0 && std::isfinite(epsilon))) keys.fail(key, "a number, at least 0");
+  return epsilon;
+}
+
 }  // namespace
+
+ModelConfig sizes_of(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config{.family = architecture.family,
+                     .architecture = std::string(architecture.name),
+                     .sees_later_tokens = architecture.sees_later_tokens,
+                     .norms = architecture.norms,
+                     .head_norms = architecture.head_norms,
+                     .activation = architecture.activation};
+  config.num_layers = keys.size("block_count");
+  config.hidden_size = keys.size("embedding_length");
+  config.max_positions = keys.size("context_length");
+  config.intermediate_size = keys.size_in_layers("feed_forward_length", config.num_layers);
+  config.num_heads = keys.size_in_layers("attention.head_count", config.num_layers);
+  constexpr const char* kKeyHeads = "attention.head_count_kv";
+  config.num_kv_heads =
+      keys.has(kKeyHeads) ? keys.size_in_layers(kKeyHeads, config.num_layers) : config.num_heads;
+  if (config.num_heads % config.num_kv_heads != 0) {
+    keys.fail(kKeyHeads, fmt::format("a divisor of {}, {}", keys.name_of("attention.head_count"),
+                                     config.num_heads));
+  }
+  config.head_dim = head_dim_of(keys, architecture, config);
+  return config;
+}
+
+ModelConfig common_config(GgufKeys& keys, const Architecture& architecture) {
+  ModelConfig config = sizes_of(keys, architecture);
+  const bool has_layer_norms = config.norms == NormKind::kLayer;
+  config.norm_epsilon = epsilon_of(
+      keys, has_layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
+  config.layers = std::vector<LayerConfig>(num_layers_to_describe(config));
+  if (architecture.rotary == Rotary::kNone) return config;
+  config.rotaries = {read_gguf_rotary(keys, config, architecture.turns_parts)};
+  if (architecture.rotary == Rotary::kNeighbours) {
+    config.rotaries.front().pairing = RotaryPairing::kNeighbours;
+  }
+  for (LayerConfig& layer : config.layers) layer.rotary = 0;
+  return config;
+}
 
 ModelConfig read_config(const GgufFile& file) {
   check_kind_of_file(file);

@@ -117,9 +117,9 @@ WeightMatrix WeightMatrix::slice_rows(std::int64_t begin, std::int64_t end) cons
 
 WeightMatrix WeightMatrix::copy_rows(std::int64_t begin, std::int64_t step, std::int64_t count,
                                      std::int64_t size) const {
-  const bool is_within = begin >= 0 && count >= 1 && size >= 1 && step >= size &&
-                         (num_rows_ - begin - size) / step >= count - 1 &&
-                         begin + size <= num_rows_;
+  const bool is_within = begin >= 0 && begin <= num_rows_ && size >= 1 &&
+                         size <= num_rows_ - begin && step >= size && count >= 1 &&
+                         count - 1 <= (num_rows_ - begin - size) / step;
   if (!is_within) {
     throw InvalidArgument(
         fmt::format("WeightMatrix::copy_rows: {} times {} rows, one every {} from {} on, are not "

@@ -22,6 +22,15 @@ bool fits_pattern(std::string_view pattern, std::string_view name) {
 
 }  // namespace
 
+const WeightNames& names_of(std::span<const FamilyNames> families, const ModelConfig& config) {
+  const auto found = std::find_if(families.begin(), families.end(), [&](const FamilyNames& row) {
+    return row.family == config.family &&
+           row.part_order.value_or(config.part_order) == config.part_order &&
+           row.is_encoder.value_or(config.sees_later_tokens) == config.sees_later_tokens;
+  });
+  return found->names;
+}
+
 WeightReader::WeightReader(const Checkpoint& checkpoint, const WeightNames& names, Reads reads)
     : checkpoint_(checkpoint), names_(names), reads_(reads) {
   if (!checkpoint.contains(fmt::format("{}.weight", names.tokens))) prefix_ = names.prefix;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,16 @@ struct WeightNames {
   float norm_offset = 0;       // added to the weights of norms
   std::span<const HarmlessTensor> harmless = {};
 };
+
+// A row of a table of names.
+struct FamilyNames {
+  Family family;
+  WeightNames names;
+  std::optional<PartOrder> part_order = std::nullopt;  // if the names are those of this order only
+  std::optional<bool> is_encoder = std::nullopt;       // of an encoder-decoder, the half
+};
+// The first row for a model, which must exist.
+const WeightNames& names_of(std::span<const FamilyNames> families, const ModelConfig& config);
 
 const WeightNames& names_in_folder(const ModelConfig& config);
 const WeightNames& names_in_gguf(const ModelConfig& config);

@@ -172,6 +172,14 @@ TEST_F(WeightFormatFiles, OpenAsMatricesOfEveryType) {
     std::vector<float> row(static_cast<std::size_t>(w.columns()));
     part.row(2, row);
     EXPECT_TRUE(std::equal(row.begin(), row.end(), floats.data() + 3 * w.columns()));
+    // Rows 1 and 3, of the whole and of the part.
+    Tensor<float> odd({2, w.columns()});
+    std::copy_n(floats.data() + w.columns(), w.columns(), odd.data());
+    std::copy_n(floats.data() + 3 * w.columns(), w.columns(), odd.data() + w.columns());
+    EXPECT_TRUE(same_bits(w.copy_rows(1, 2, 2, 1).to_float(), odd)) << format.name;
+    EXPECT_TRUE(same_bits(part.copy_rows(0, 2, 2, 1).to_float(), odd)) << format.name;
+    EXPECT_TRUE(same_bits(w.copy_rows(1, 3, 1, 3).to_float(), part.to_float())) << format.name;
+    EXPECT_EQ(w.copy_rows(1, 2, 2, 1).type(), type);
   }
 }
 

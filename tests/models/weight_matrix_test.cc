@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -349,6 +350,16 @@ TEST(WeightMatrix, RefusesMisuse) {
                 "WeightMatrix::slice_rows: [2, 6) is not within the 5 rows");
   expect_misuse([&] { w.slice_rows(-1, 2); }, "[-1, 2) is not within");
   expect_misuse([&] { w.slice_rows(3, 2); }, "[3, 2) is not within");
+  expect_misuse(
+      [&] { w.copy_rows(1, 2, 3, 1); },
+      "WeightMatrix::copy_rows: 3 times 1 rows, one every 2 from 1 on, are not within the "
+      "5 rows");
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  expect_misuse([&] { w.copy_rows(-1, 1, 1, 1); }, "copy_rows");
+  expect_misuse([&] { w.copy_rows(most, most, most, most); }, "copy_rows");
+  expect_misuse([&] { w.copy_rows(0, 1, most, 1); }, "copy_rows");
+  expect_misuse([&] { w.copy_rows(0, 1, 1, 2); }, "copy_rows");
+  expect_misuse([&] { w.copy_rows(0, 1, 0, 1); }, "copy_rows");
   std::vector<float> row(3);
   expect_misuse([&] { w.row(5, row); }, "WeightMatrix::row: index is 5, there are 5 rows");
   expect_misuse([&] { w.row(-1, row); }, "WeightMatrix::row: index is -1");

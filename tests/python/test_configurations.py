@@ -505,6 +505,10 @@ PARTIAL_SCALED = [
 HALF = {"short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0]}
 PHI3 = [
     *like_llama(),
+    Case(SAME, auto_map={"AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"}),
+    Case(REFUSED, auto_map={"AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "own.OwnForCausalLM"}),
+    Case(REFUSED, auto_map={"AutoModelForCausalLM": 3}),
+    Case(REFUSED, auto_map="modeling_phi3.Phi3ForCausalLM"),
     *PARTIAL_BY_NAME,
     Case(SAME, partial_rotary_factor=1.0),
     Case(EQUAL, rms_norm_eps=0.1),

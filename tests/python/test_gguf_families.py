@@ -83,6 +83,11 @@ class Variant:
 
 
 VARIANTS = {
+    "llama, heads wider than the embedding": Variant(
+        "llama",
+        lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**DECODER, **ENDS, rms_norm_eps=1e-5, head_dim=16)),
+        {"attention.key_length": 16, "attention.value_length": 16, "rope.dimension_count": 16},
+    ),
     "gptneox, parts in turn": Variant(
         "gptneox",
         lambda: transformers.GPTNeoXForCausalLM(

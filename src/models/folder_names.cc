@@ -1,7 +1,4 @@
-#include <algorithm>
-#include <iterator>
-#include <optional>
-
+// The names of weights in folders of transformers, family by family.
 #include "models/encoder_decoder_names.h"
 #include "models/weight_reader.h"
 
@@ -46,13 +43,6 @@ constexpr HarmlessTensor kGptNeoHarmless[] = {
     {"score.*", kOtherTask},
     {"classifier.*", kOtherTask},
     {"qa_outputs.*", kOtherTask}};
-
-constexpr HarmlessTensor kPhi3InGgufHarmless[] = {
-    {"rope_factors_long.weight", "read with the configuration"},
-    {"rope_factors_short.weight", "read with the configuration"}};
-
-constexpr HarmlessTensor kLlamaInGgufHarmless[] = {
-    {"rope_freqs.weight", "read with the configuration"}};
 
 constexpr WeightNames kBertInFolder{.prefix = "bert.",
                                     .tokens = "embeddings.word_embeddings",
@@ -154,52 +144,6 @@ constexpr WeightNames kLlamaInFolder{.prefix = "model.",
                                      .down = "mlp.down_proj",
                                      .harmless = kLlamaHarmless};
 
-constexpr WeightNames kLlamaInGguf{.prefix = "",
-                                   .tokens = "token_embd",
-                                   .positions = "",
-                                   .token_types = "",
-                                   .embedding_norm = "",
-                                   .final_norm = "output_norm",
-                                   .head = "output",
-                                   .layer = "blk.",
-                                   .attention_norms = {.before = "attn_norm"},
-                                   .query = "attn_q",
-                                   .key = "attn_k",
-                                   .value = "attn_v",
-                                   .fused = "",
-                                   .query_norm = "attn_q_norm",
-                                   .key_norm = "attn_k_norm",
-                                   .out = "attn_output",
-                                   .mlp_norms = {.before = "ffn_norm"},
-                                   .gate = "ffn_gate",
-                                   .up = "ffn_up",
-                                   .down = "ffn_down",
-                                   .harmless = kLlamaInGgufHarmless};
-
-constexpr WeightNames gpt2_in_gguf() {
-  WeightNames names = kLlamaInGguf;
-  names.positions = "position_embd";
-  names.query = names.key = names.value = "";
-  names.fused = "attn_qkv";
-  names.gate = "";
-  names.harmless = {};
-  return names;
-}
-
-constexpr WeightNames bert_in_gguf() {
-  WeightNames names = kLlamaInGguf;
-  names.positions = "position_embd";
-  names.token_types = "token_types";
-  names.embedding_norm = "token_embd_norm";
-  names.final_norm = "";
-  names.head = "";
-  names.attention_norms = {.after_sum = "attn_output_norm"};
-  names.mlp_norms = {.after_sum = "layer_output_norm"};
-  names.gate = "";
-  names.harmless = {};
-  return names;
-}
-
 constexpr WeightNames olmo2_in_folder() {
   WeightNames names = kLlamaInFolder;
   names.attention_norms = {.after = "post_attention_layernorm"};
@@ -213,20 +157,6 @@ constexpr WeightNames gemma2_in_folder() {
   names.attention_norms = {.before = "input_layernorm", .after = "post_attention_layernorm"};
   names.mlp_norms = {.before = "pre_feedforward_layernorm", .after = "post_feedforward_layernorm"};
   names.norm_offset = 1;
-  return names;
-}
-
-constexpr WeightNames gemma2_in_gguf() {
-  WeightNames names = kLlamaInGguf;
-  names.attention_norms = {.before = "attn_norm", .after = "post_attention_norm"};
-  names.mlp_norms = {.before = "ffn_norm", .after = "post_ffw_norm"};
-  return names;
-}
-
-constexpr WeightNames olmo2_in_gguf() {
-  WeightNames names = kLlamaInGguf;
-  names.attention_norms = {.after = "post_attention_norm"};
-  names.mlp_norms = {.after = "post_ffw_norm"};
   return names;
 }
 
@@ -341,113 +271,51 @@ constexpr WeightNames falcon_in_folder() {
   return names;
 }
 
-constexpr WeightNames with_norms(WeightNames names, std::string_view attention,
-                                 std::string_view mlp) {
-  names.attention_norms = {.before = attention};
-  names.mlp_norms = {.before = mlp};
+// Falcon 40B.
+constexpr WeightNames falcon_with_two_norms() {
+  WeightNames names = falcon_in_folder();
+  names.attention_norms = {.before = "ln_attn"};
+  names.mlp_norms = {.before = "ln_mlp"};
   return names;
 }
 
-// Without a gate, and with one product for query, key and value.
-constexpr WeightNames neox_in_gguf() {
-  WeightNames names = kLlamaInGguf;
-  names.query = names.key = names.value = "";
-  names.fused = "attn_qkv";
-  names.gate = "";
-  return names;
-}
-
-// Files have one product for query, key and value, or three.
-constexpr WeightNames phi_in_gguf() {
-  WeightNames names = kLlamaInGguf;
-  names.fused = "attn_qkv";
-  names.gate = "";
-  return names;
-}
-
-constexpr WeightNames phi3_in_gguf() {
-  WeightNames names = neox_in_gguf();
-  names.is_gate_in_up = true;
-  names.harmless = kPhi3InGgufHarmless;
-  return names;
-}
-
-constexpr WeightNames starcoder2_in_gguf() {
-  WeightNames names = kLlamaInGguf;
-  names.gate = "";
-  return names;
-}
-
-constexpr WeightNames bloom_in_gguf() {
-  WeightNames names = neox_in_gguf();
-  names.embedding_norm = "token_embd_norm";
-  return names;
-}
-
-// heed reads these families from folders alone.
-constexpr WeightNames kNotInGguf = {};
-
-struct FamilyNames {
-  Family family;
-  WeightNames in_folder;
-  WeightNames in_gguf = {};
-  std::optional<PartOrder> part_order = std::nullopt;  // if the names are those of this order only
-  std::optional<bool> is_encoder = std::nullopt;       // of an encoder-decoder, the half
-};
-
-constexpr FamilyNames kFamilies[] = {
-    {Family::kBert, kBertInFolder, bert_in_gguf()},
-    // Files of these families have the architecture "bert" in GGUF.
-    {Family::kRoberta, roberta_in_folder(), bert_in_gguf()},
-    {Family::kDistilBert, distilbert_in_folder(), bert_in_gguf()},
-    {Family::kGpt2, kGpt2InFolder, gpt2_in_gguf()},
-    {Family::kLlama, kLlamaInFolder, kLlamaInGguf},
-    {Family::kQwen3, kLlamaInFolder, kLlamaInGguf},
-    {Family::kOlmo2, olmo2_in_folder(), olmo2_in_gguf()},
-    {Family::kSmolLm3, kLlamaInFolder, kLlamaInGguf},
-    {Family::kGemma2, gemma2_in_folder(), gemma2_in_gguf()},
-    {Family::kGemma3, gemma2_in_folder(), gemma2_in_gguf()},
-    {Family::kGptNeoX, neox_in_folder(), neox_in_gguf()},
-    {Family::kGptNeo, gpt_neo_in_folder(), kNotInGguf},
-    {Family::kGptJ, gptj_in_folder(), kNotInGguf},
-    {Family::kOpt, opt_in_folder(), kNotInGguf},
-    {Family::kBloom, bloom_in_folder(), bloom_in_gguf()},
-    {Family::kFalcon, with_norms(falcon_in_folder(), "ln_attn", "ln_mlp"),
-     with_norms(neox_in_gguf(), "attn_norm_2", "attn_norm"), PartOrder::kParallel},
-    {Family::kFalcon, falcon_in_folder(), neox_in_gguf()},
-    {Family::kPhi, phi_in_folder(), phi_in_gguf()},
-    {Family::kPhi3, phi3_in_folder(), phi3_in_gguf()},
-    {Family::kGranite, kLlamaInFolder, kLlamaInGguf},
-    {Family::kStableLm, stablelm_in_folder(), kLlamaInGguf},
-    {Family::kStarCoder2, starcoder2_in_folder(), starcoder2_in_gguf()},
-    {Family::kCohere, kLlamaInFolder, kLlamaInGguf},
-    {.family = Family::kT5, .in_folder = kT5Encoder, .is_encoder = true},
-    {.family = Family::kT5, .in_folder = t5_decoder(), .is_encoder = false},
-    {.family = Family::kT5Gated,
-     .in_folder =
-         t5_gated(kT5Encoder, "layer.1.DenseReluDense.wi_0", "layer.1.DenseReluDense.wi_1"),
-     .is_encoder = true},
-    {.family = Family::kT5Gated,
-     .in_folder =
-         t5_gated(t5_decoder(), "layer.2.DenseReluDense.wi_0", "layer.2.DenseReluDense.wi_1"),
-     .is_encoder = false},
-    {.family = Family::kBart, .in_folder = kBartEncoder, .is_encoder = true},
-    {.family = Family::kBart, .in_folder = bart_decoder(), .is_encoder = false},
-    {.family = Family::kMarian, .in_folder = marian_of(kBartEncoder), .is_encoder = true},
-    {.family = Family::kMarian, .in_folder = marian_of(bart_decoder()), .is_encoder = false}};
-
-const FamilyNames& names_of(const ModelConfig& config) {
-  return *std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const FamilyNames& names) {
-    return names.family == config.family &&
-           names.part_order.value_or(config.part_order) == config.part_order &&
-           names.is_encoder.value_or(config.sees_later_tokens) == config.sees_later_tokens;
-  });
-}
+constexpr FamilyNames kInFolders[] = {
+    {Family::kBert, kBertInFolder},
+    {Family::kRoberta, roberta_in_folder()},
+    {Family::kDistilBert, distilbert_in_folder()},
+    {Family::kGpt2, kGpt2InFolder},
+    {Family::kLlama, kLlamaInFolder},
+    {Family::kQwen3, kLlamaInFolder},
+    {Family::kOlmo2, olmo2_in_folder()},
+    {Family::kSmolLm3, kLlamaInFolder},
+    {Family::kGemma2, gemma2_in_folder()},
+    {Family::kGemma3, gemma2_in_folder()},
+    {Family::kGptNeoX, neox_in_folder()},
+    {Family::kGptNeo, gpt_neo_in_folder()},
+    {Family::kGptJ, gptj_in_folder()},
+    {Family::kOpt, opt_in_folder()},
+    {Family::kBloom, bloom_in_folder()},
+    {Family::kFalcon, falcon_with_two_norms(), PartOrder::kParallel},
+    {Family::kFalcon, falcon_in_folder()},
+    {Family::kPhi, phi_in_folder()},
+    {Family::kPhi3, phi3_in_folder()},
+    {Family::kGranite, kLlamaInFolder},
+    {Family::kStableLm, stablelm_in_folder()},
+    {Family::kStarCoder2, starcoder2_in_folder()},
+    {Family::kCohere, kLlamaInFolder},
+    {.family = Family::kT5, .names = kT5Encoder, .is_encoder = true},
+    {.family = Family::kT5, .names = t5_decoder(), .is_encoder = false},
+    {.family = Family::kT5Gated, .names = t5_gated_encoder(), .is_encoder = true},
+    {.family = Family::kT5Gated, .names = t5_gated_decoder(), .is_encoder = false},
+    {.family = Family::kBart, .names = kBartEncoder, .is_encoder = true},
+    {.family = Family::kBart, .names = bart_decoder(), .is_encoder = false},
+    {.family = Family::kMarian, .names = marian_of(kBartEncoder), .is_encoder = true},
+    {.family = Family::kMarian, .names = marian_of(bart_decoder()), .is_encoder = false}};
 
 }  // namespace
 
-const WeightNames& names_in_folder(const ModelConfig& config) { return names_of(config).in_folder; }
-
-const WeightNames& names_in_gguf(const ModelConfig& config) { return names_of(config).in_gguf; }
+const WeightNames& names_in_folder(const ModelConfig& config) {
+  return names_of(kInFolders, config);
+}
 
 }}}  // namespace heed::v0::models
