@@ -2,30 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 
 #include "core/printable.h"
 #include "heed/core/error.h"
 #include "io/unicode.h"
-#include "text/code_points.h"
+#include "text/jinja/evaluator.h"
 
 namespace heed { inline namespace v0 { namespace text {
 namespace {
-
-// As Python's str.strip().
-std::string_view stripped(std::string_view text) {
-  const auto is_blank = [](char32_t value) {
-    return is_space(value) || (value >= 0x1C && value <= 0x1F);
-  };
-  while (!text.empty() && is_blank(character_at(text, 0).value)) {
-    text.remove_prefix(character_at(text, 0).size);
-  }
-  while (!text.empty() && is_blank(character_before(text, text.size()).value)) {
-    text.remove_suffix(character_before(text, text.size()).size);
-  }
-  return text;
-}
 
 void check_message(const char* function, const ChatMessage& message) {
   if (message.role != "system" && message.role != "user" && message.role != "assistant") {
@@ -39,79 +23,83 @@ void check_message(const char* function, const ChatMessage& message) {
   }
 }
 
-void check_known(const char* function, const ChatTemplate& chat) {
-  if (chat.kind == ChatTemplate::Kind::kNone) {
-    throw InvalidArgument(fmt::format("{}: the tokenizer has no template", function));
+jinja::Value value_of(std::span<const ChatMessage> messages) {
+  std::vector<jinja::Value> all;
+  for (const ChatMessage& message : messages) {
+    all.push_back(jinja::dictionary(
+        {jinja::string("role"), jinja::string("content")},
+        {jinja::string(message.role),
+         jinja::string(jinja::MarkedText::foreign(message.content))}));
   }
-  if (chat.kind == ChatTemplate::Kind::kUnknown) {
-    throw InvalidArgument(fmt::format(
-        "{}: the tokenizer's template {}; heed renders ChatML and the templates of SmolLM2, Qwen2, "
-        "Qwen2.5, Llama 3, TinyLlama and Zephyr, each as it was published: for another one give "
-        "the conversation as a text, in the words that the model expects",
-        function, chat.problem));
-  }
+  return jinja::sequence(jinja::Value::Kind::kList, std::move(all));
 }
 
-// Removes a leading token bos_token from the template; false if there is none.
-bool takes_begin(std::string_view& jinja) {
-  constexpr std::array<std::string_view, 4> kWays{"{{bos_token}}", "{{ bos_token }}",
-                                                  "{{- bos_token }}", "{{- bos_token -}}"};
-  const auto* const way = std::find_if(
-      kWays.begin(), kWays.end(), [&](std::string_view begin) { return jinja.starts_with(begin); });
-  if (way == kWays.end()) return false;
-  jinja.remove_prefix(way->size());
-  return true;
+jinja::Variables variables_of(const ChatTemplate& chat, std::span<const ChatMessage> messages,
+                              const ChatOptions& options) {
+  jinja::Variables variables{
+      {"messages", value_of(messages)},
+      {"tools", jinja::none()},
+      {"documents", jinja::none()},
+      {"add_generation_prompt", jinja::boolean(options.add_generation_prompt)}};
+  if (!options.tools.empty()) {
+    variables[1].second = jinja::value_from_json(options.tools, "the tools");
+  }
+  if (!chat.tokens.begin.empty()) {
+    variables.emplace_back("bos_token", jinja::string(chat.tokens.begin));
+  }
+  if (!chat.tokens.end.empty()) {
+    variables.emplace_back("eos_token", jinja::string(chat.tokens.end));
+  }
+  if (options.variables.empty()) return variables;
+  const jinja::Value others = jinja::value_from_json(options.variables, "the variables");
+  if (!others.is(jinja::Value::Kind::kDict)) {
+    throw InvalidArgument("ChatOptions::variables: expected a JSON object");
+  }
+  for (std::size_t i = 0; i < others.object->keys.size(); ++i) {
+    variables.emplace_back(others.object->keys[i].bytes(), others.object->items[i]);
+  }
+  return variables;
+}
+
+// More for longer conversations, so that it is the template that is bounded.
+std::int64_t steps_for(std::span<const ChatMessage> messages, const ChatOptions& options) {
+  std::size_t bytes = options.tools.size() + options.variables.size();
+  for (const ChatMessage& message : messages) bytes += message.content.size() + 1000;
+  return jinja::kMaxSteps + static_cast<std::int64_t>(bytes) * 16;
 }
 
 }  // namespace
 
-ChatTemplate recognise_template(std::string_view jinja, const ChatTokens& tokens) {
-  const std::string normalised = normalised_template(jinja);
-  std::string_view rest = normalised;
+ChatTemplate read_template(std::string_view source, const ChatTokens& tokens) {
   ChatTemplate chat;
-  if (takes_begin(rest)) chat.begin = tokens.begin;
-  if (auto format = known_format(rest, tokens.end)) {
-    chat.kind = ChatTemplate::Kind::kKnown;
-    chat.format = std::move(*format);
-    if (chat.format.begins) chat.begin += tokens.begin;
-    return chat;
+  chat.tokens = tokens;
+  try {
+    chat.root = jinja::parse_template(source);
+  } catch (const FormatError& error) {
+    chat.problem = error;
   }
-  chat.kind = ChatTemplate::Kind::kUnknown;
-  const std::string_view family = family_of_template(rest);
-  chat.problem =
-      fmt::format("{}, which begins '{}'",
-                  family.empty() ? "is none that heed knows"
-                                 : fmt::format("looks like {}, which heed lacks", family),
-                  io::printable(jinja));
   return chat;
 }
 
 RenderedChat render(const char* function, const ChatTemplate& chat,
                     std::span<const ChatMessage> messages, const ChatOptions& options) {
-  check_known(function, chat);
+  if (chat.problem) throw FormatError(*chat.problem);
+  if (chat.root == nullptr) {
+    throw InvalidArgument(fmt::format("{}: the tokenizer has no template", function));
+  }
   if (messages.empty()) {
     throw InvalidArgument(fmt::format("{}: there are no messages, expected at least 1", function));
   }
   for (const ChatMessage& message : messages) check_message(function, message);
-  const ChatFormat& format = chat.format;
-  RenderedChat rendered{chat.begin, {}};
-  std::string& text = rendered.text;
-  const auto begin_message = [&](std::string_view role) {
-    text.append(format.before_role).append(role).append(format.before_content);
-  };
-  if (format.default_system && messages.front().role != "system") {
-    begin_message("system");
-    text.append(*format.default_system).append(format.behind_content);
+  try {
+    jinja::Evaluator evaluator(variables_of(chat, messages, options),
+                               steps_for(messages, options));
+    const jinja::MarkedText text = evaluator.run(*chat.root);
+    return {text.bytes(), text.marks()};
+  } catch (const jinja::Refusal& refusal) {
+    throw InvalidArgument(fmt::format("{}: the template refuses the conversation: {}", function,
+                                      unicode::legible(refusal.message)));
   }
-  for (const auto& [role, content] : messages) {
-    begin_message(role);
-    const std::size_t begin = text.size();
-    text += format.trims ? stripped(content) : std::string_view(content);
-    if (begin < text.size()) rendered.contents.push_back({begin, text.size()});
-    text += format.behind_content;
-  }
-  if (options.add_generation_prompt || format.always_prompts) begin_message("assistant");
-  return rendered;
 }
 
 }}}  // namespace heed::v0::text

@@ -307,7 +307,7 @@ std::unique_ptr<const Tokenizer> tokenizer_from_gguf(const GgufFile& file) {
       model == "gpt2" ? add_byte_level(keys, parts) : add_sentence_piece(keys, parts);
   parts.framing = read_gguf_framing(keys, parts.special, adds_begin);
   if (keys.has("chat_template")) {
-    parts.chat = recognise_template(keys.string("chat_template"), chat_tokens(parts));
+    parts.chat = read_template(keys.string("chat_template"), chat_tokens(parts));
   }
   for (const auto& [name, reason] : kIdleTokenizerKeys) keys.ignore(name);
   keys.refuse_others();

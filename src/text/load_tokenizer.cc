@@ -196,7 +196,7 @@ void apply_config(PipelineParts& parts, const TokenizerConfig& config) {
   choose(special.mask, config.mask, special_id(parts, {"[MASK]", "<mask>"}));
   choose(special.unknown, config.unknown, std::nullopt);
   if (!config.chat_template) return;
-  parts.chat = recognise_template(*config.chat_template, chat_tokens(parts));
+  parts.chat = read_template(*config.chat_template, chat_tokens(parts));
 }
 
 std::unique_ptr<const Tokenizer> tokenizer_from_json(std::string_view text, const std::string& file,

@@ -202,6 +202,7 @@ def test_known_templates(theirs, ours, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_other_templates_are_refused(ours, name: str) -> None:
-    answer = ours(UNKNOWN[name], [{"messages": CONVERSATIONS[0]}])[0]
-    assert "give the conversation as a text" in answer["error"]
+def test_variations(theirs, ours, name: str) -> None:
+    found = ours(UNKNOWN[name], [{"messages": conversation} for conversation in CONVERSATIONS])
+    for conversation, answer in zip(CONVERSATIONS, found, strict=True):
+        assert answer.get("text", answer) == rendered(theirs, UNKNOWN[name], conversation, True), conversation

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/core/error.h"
@@ -12,7 +14,6 @@
 
 namespace heed::text { namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -43,7 +44,7 @@ constexpr std::string_view kZephyr =
 
 std::string rendered(std::string_view jinja, const std::vector<ChatMessage>& messages,
                      bool prompts = true) {
-  return render("chat", recognise_template(jinja, kTokens), messages,
+  return render("chat", read_template(jinja, kTokens), messages,
                 {.add_generation_prompt = prompts})
       .text;
 }
@@ -87,38 +88,119 @@ TEST(ChatTemplate, AreTheSameHoweverTheyWriteALineBreak) {
   EXPECT_EQ(rendered(crlf + "\r\n", {{"user", "Hi"}}), "<|user|>\nHi</s>\n<|assistant|>\n");
 }
 
-// A template with any difference is refused; nothing is guessed.
-TEST(ChatTemplate, WhatIsNotKnownIsRefused) {
-  const auto refused = [](std::string jinja, const std::string& part, const std::string& other) {
-    const std::size_t at = jinja.find(part);
-    ASSERT_NE(at, std::string::npos) << part;
-    jinja.replace(at, part.size(), other);
-    EXPECT_THAT(
-        [&] {
-          rendered(jinja, {{"user", "Hi"}});
-        },
-        ThrowsMessage<InvalidArgument>(HasSubstr("a ChatML of its own, which heed lacks")));
+void expect_problem(const std::string& jinja, const std::string& problem) {
+  EXPECT_THAT(
+      [&] {
+        rendered(jinja, {{"user", "Hi"}});
+      },
+      ThrowsMessage<FormatError>(HasSubstr(problem)))
+      << jinja.substr(0, 100);
+}
+
+// Loading such a template works: only rendering fails.
+TEST(ChatTemplate, WhatIsNotKnownIsNamedWithItsLine) {
+  expect_problem("a\n{{ messages | groupby('role') }}", "line 2: the filter 'groupby'");
+  expect_problem("{{ 1 is odious }}", "line 1: the test 'odious'");
+  expect_problem("{% include 'a' %}", "the tag 'include'");
+  expect_problem("{{ 'a'.zfill(3) }}", "the method 'zfill'");
+  expect_problem("{{ messages.append(1) }}", "a method that changes a list");
+  expect_problem("{{ '{}'.format(1) }}", "formats it");
+  expect_problem("{% if true %}", "without endif");
+  expect_problem("{{ absent.name }}", "'absent' is undefined");
+  expect_problem("{{ 1 + 'a' }}", "'+' between an integer and a string");
+}
+
+TEST(ChatTemplate, HostileTemplatesEndWithAnError) {
+  const auto many = [](const std::string& part, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += part;
+    return text;
   };
-  const std::string chat_ml(kChatMl);
-  refused(chat_ml, "<|im_end|>' + '\\n'", "<|im_end|>'");
-  refused(chat_ml, "message['content']", "message['content'] | trim");
-  refused(chat_ml, "<|im_start|>assistant\\n'", "<|im_start|>assistant'");
-  refused(chat_ml, "{% for", "{% set default = 'Be kind.' %}{% for");
-  refused(chat_ml, "{% endif %}", "{% else %}{{ eos_token }}{% endif %}");
-  refused(chat_ml, "{% for", "  {% for");
-  refused(std::string(kSmolLm2), "Face<", "Face' + name + '<");
+  expect_problem("{% for i in range(10**9) %}a{% endfor %}", "range()");
+  expect_problem("{% set r = range(99999) %}{% for i in r %}{% for j in r %}{% endfor %}{% endfor %}",
+                 "too many steps");
+  expect_problem("{{ 'a' * 10**10 }}", "too long");
+  expect_problem("{% set n = namespace(s='aaaaaaaa') %}{% for i in range(99) %}"
+                 "{% set n.s = n.s + n.s %}{% endfor %}",
+                 "to");
+  expect_problem("{{ " + many("(", 10000) + "1", "nested too deeply");
+  expect_problem("{{ 1" + many(" + 1", 10000) + " }}", "nested too deeply");
+  expect_problem(many("{% if 1 %}", 10000), "nested too deeply");
+  expect_problem("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested too deeply");
+  expect_problem("{% set n = namespace(x=[]) %}{% for i in range(999) %}{% set n.x = [n.x] %}"
+                 "{% endfor %}",
+                 "nested");
+  expect_problem("{% set n = namespace() %}{% set n.n = n %}", "a namespace");
+}
+
+TEST(ChatTemplate, ARefusalCarriesItsMessage) {
   EXPECT_THAT(
       [] {
-        rendered("{{ '<|im_start|>user<|im_sep|>' }}", {{"user", "Hi"}});
+        rendered("{{ raise_exception('Be kind: ' + messages[0].role) }}", {{"user", "Hi"}});
       },
-      ThrowsMessage<InvalidArgument>(HasSubstr("Phi-4's, which heed lacks")));
-  EXPECT_THAT(
-      [] {
-        rendered("{{ messages }}", {{"user", "Hi"}});
-      },
-      ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("which begins '{{ messages }}'"),
-                                           HasSubstr("TinyLlama"),
-                                           HasSubstr("give the conversation as a text"))));
+      ThrowsMessage<InvalidArgument>(HasSubstr("refuses the conversation: Be kind: user")));
+}
+
+TEST(ChatTemplate, SnippetsAreEvaluated) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"{{ 7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 2 ** 3 }}", "3 2 3.5 8"},
+      {"{{ [1, 'a', none, true] }}", "[1, 'a', None, True]"},
+      {"{{ {'a': [1, 2.0]} | tojson }}", "{\"a\": [1, 2.0]}"},
+      {"{% for a, b in {'x': 1}.items() %}{{ a ~ b ~ loop.last }}{% endfor %}", "x1True"},
+      {"{% for i in range(9) if i is odd %}{% if i > 5 %}{% break %}{% endif %}{{ i }}{% else "
+       "%}none{% endfor %}",
+       "135"},
+      {"{% macro m(a, b='!') %}{{ a }}{{ b }}{% endmacro %}{{ m('x') }}{{ m('y', b='?') }}",
+       "x!y?"},
+      {"{% set n = namespace(k=1) %}{% for i in [1, 2] %}{% set n.k = n.k + i %}{% endfor %}"
+       "{{ n.k }}",
+       "4"},
+      {"{% set x %}a{{ 1 }}{% endset %}{{ x | upper }}", "A1"},
+      {"{{ 'abcd'[1:3] }}{{ [1, 2, 3][::-1] }}", "bc[3, 2, 1]"},
+      {"{{ ['b', 'a'] | sort | join(',') }}", "a,b"},
+      {"{{ messages | map(attribute='content') | list }}", "['Hi']"},
+      {"{{ 'x' if absent }}{{ absent }}.", "."},
+      {"a\n  {% if true %}\n  b\n  {%- endif %}\n", "a\n  b"},
+      {"{% generation %}a{% endgeneration %}", "a"}};
+  for (const auto& [jinja, expected] : cases) {
+    EXPECT_EQ(rendered(jinja, {{"user", "Hi"}}), expected) << jinja;
+  }
+}
+
+TEST(ChatTemplate, TextOfMessagesIsFollowedThroughOperations) {
+  const RenderedChat chat =
+      render("chat",
+             read_template("<{% set c = messages[0].content.split(' ')[1] | upper %}{{ '[' + c ~ "
+                           "']' }}{{ messages[0] | tojson }}>",
+                           kTokens),
+             std::vector<ChatMessage>{{"user", "no yes"}}, {});
+  EXPECT_EQ(chat.text, "<[YES]{\"role\": \"user\", \"content\": \"no yes\"}>");
+  ASSERT_EQ(chat.contents.size(), 2u);
+  EXPECT_EQ(chat.text.substr(chat.contents[0].begin, 3), "YES");
+  EXPECT_EQ(chat.text.substr(chat.contents[1].begin, 6), "no yes");
+}
+
+TEST(ChatTemplate, MutatedTemplatesEndWithTextOrAnError) {
+  const std::string source =
+      "{%- macro m(a, b=2) %}{{ a[::b] | trim }}{% endmacro %}{% for x in messages if x.role in "
+      "['user'] %}{{ loop.index0 ~ m(x['content'], b=1) }}{% else %}{{ 1 // 2 }}{% endfor %}";
+  std::uint32_t state = 1;
+  const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
+  for (int i = 0; i < 2000; ++i) {
+    std::string changed = source;
+    for (std::uint32_t n = next() % 4 + 1; n > 0; --n) {
+      const std::size_t at = next() % changed.size();
+      const std::size_t size = next() % 8;
+      const std::string part = source.substr(next() % source.size(), next() % 8);
+      changed.replace(at, size, part);
+      if (changed.empty()) changed = "{";
+    }
+    try {
+      rendered(changed, {{"user", "Hi"}});
+    } catch (const FormatError&) {
+    } catch (const InvalidArgument&) {
+    }
+  }
 }
 
 TEST(ChatTemplate, WhatIsNoConversationIsRefused) {

@@ -41,9 +41,9 @@ TEST_F(LoadTokenizer, ConfigurationNamesRolesAndTheTemplate) {
   EXPECT_EQ(tokenizer->special_tokens().begin, std::nullopt);
   const std::vector<text::ChatMessage> messages{{"user", "Hi"}};
   EXPECT_THAT(tokenizer->apply_chat_template(messages), HasSubstr("<|im_start|>user\nHi"));
-  write_text(path("chat_template.jinja"), "[INST]");
+  write_text(path("chat_template.jinja"), "{% oops %}");
   EXPECT_THAT([&] { (void)text::load_tokenizer(folder())->apply_chat_template(messages); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("begins '[INST]'")));
+              ThrowsMessage<FormatError>(HasSubstr("line 1: the tag 'oops'")));
 }
 
 TEST_F(LoadTokenizer, ReadsTheVocabularyOfBert) {

@@ -73,6 +73,8 @@ struct ChatOptions {
   /// If true, the text ends with the beginning of the assistant's answer. Templates that always end
   /// with it ignore this.
   bool add_generation_prompt = true;
+  std::string tools{};      ///< functions that the model may call, as JSON; empty: none
+  std::string variables{};  ///< a JSON object of other variables of the template; may be empty
 };
 
 /// An incremental decoder, which converts ids to text while a model generates them: see
@@ -141,8 +143,9 @@ class HEED_API Tokenizer {
   /// The text of a conversation in the format that the model was trained on. When this text is
   /// encoded, parts of messages may become special tokens: use encode_chat() as the input of
   /// models.
-  /// @throws InvalidArgument when the tokenizer has no template, or one that heed does not know, or
-  /// there are no messages, or the template refuses a role.
+  /// @throws InvalidArgument when the tokenizer has no template, there are no messages, or the
+  /// template refuses them. @throws FormatError, which names the line, when the template is not
+  /// valid or uses what heed does not know.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages,
                                           const ChatOptions& options = {}) const;
   /// The tokens of that text. Only special tokens of the template become special tokens; messages

@@ -60,11 +60,13 @@ json decoded(const heed::text::Tokenizer& tokenizer, const json& request) {
 json rendered(const heed::text::Tokenizer& tokenizer, const json& request) {
   std::vector<heed::text::ChatMessage> messages;
   for (const json& message : request.at("messages")) messages.push_back({message[0], message[1]});
-  const heed::text::ChatOptions options{.add_generation_prompt = request.value("prompt", true)};
+  heed::text::ChatOptions options{.add_generation_prompt = request.value("prompt", true)};
+  if (request.contains("tools")) options.tools = request["tools"].dump();
+  if (request.contains("variables")) options.variables = request["variables"].dump();
   try {
     return {{"text", tokenizer.apply_chat_template(messages, options)},
             {"ids", tokenizer.encode_chat(messages, options).ids}};
-  } catch (const heed::InvalidArgument& error) {
+  } catch (const std::exception& error) {
     return {{"error", error.what()}};
   }
 }
