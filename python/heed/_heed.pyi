@@ -570,7 +570,7 @@ class Model:
     def label(self, id: int, /) -> str: ...
 
     def chat_prompt(
-        self, messages: list[tuple[str, str]], add_generation_prompt: bool = True
+        self, messages: list[str], add_generation_prompt: bool = True, tools: str = "", variables: str = ""
     ) -> tuple[str, list[int]]: ...
 
     def forward(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -33,6 +34,7 @@ class Generated:
     prefill_seconds: float
     decode_seconds: float
     seal: str | None = None
+    log_probs: list[float] | None = None
 
 
 class ChatPrompt(str):
@@ -80,11 +82,21 @@ class Model:
         """The tokens of a text as people should see them."""
         return [self._model.label(i) for i in self._ids(text, pair)[0]]
 
-    def chat_prompt(self, messages: Sequence[tuple[str, str]], *, add_generation_prompt: bool = True) -> ChatPrompt:
-        """(role, content) of each message as the model's own template writes them, with the beginning of the answer at the end:
-        for generate()."""
-        conversation = [(str(role), str(content)) for role, content in messages]
-        return ChatPrompt(*self._model.chat_prompt(conversation, add_generation_prompt))
+    def chat_prompt(
+        self,
+        messages: Sequence[tuple[str, str] | Mapping[str, Any]],
+        *,
+        add_generation_prompt: bool = True,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        **variables: Any,
+    ) -> ChatPrompt:
+        """Messages as the model's own template writes them, with the beginning of the answer at the end: for generate(). A message
+        is (role, content), or a dict with "role", "content" and what else the template reads: "tool_calls", "reasoning_content". tools
+        are JSON schemas of functions, variables other names of the template, such as enable_thinking=False. All is text, numbers, lists
+        and dicts."""
+        conversation = [_json("a message", m if isinstance(m, Mapping) else _message(m)) for m in messages]
+        options = [_json("tools", list(tools)) if tools is not None else "", _json("the variables", variables) if variables else ""]
+        return ChatPrompt(*self._model.chat_prompt(conversation, add_generation_prompt, *options))
 
     @property
     def encoder(self) -> Model:
@@ -166,8 +178,13 @@ class Model:
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        logit_bias: Mapping[int, float] | None = None,
         seed: int = 0,
         stop: Sequence[str] = (),
+        end_ids: Sequence[int] = (),
+        log_probs: bool = False,
         cache: str = "float32",
         on_text: Callable[[str], bool | None] | None = None,
         seal: bool = False,
@@ -175,12 +192,19 @@ class Model:
         """Goes on after a prompt: a text, ids, or what chat_prompt() gives. A model with an encoder (T5, Marian, BART) reads the
         prompt as its source and writes a text of its own. on_text is called with each piece of the text; False
         ends it. The text is what follows the prompt's, with the space before its first word. With seal=True the result has a
-        seal, by which another machine verifies that it computes the same bits (seal_differences)."""
+        seal, by which another machine verifies that it computes the same bits (seal_differences), with log_probs=True the logarithm of the
+        probability that the model gave each token. Options change logits in the order of transformers: bias, penalty, temperature,
+        top_k, top_p, min_p. end_ids are tokens that end the text besides those of the model."""
         options = {
             "max_tokens": max_tokens,
             "temperature": temperature,
             "top_k": top_k,
             "top_p": top_p,
+            "min_p": min_p,
+            "repetition_penalty": repetition_penalty,
+            "logit_bias": list((logit_bias or {}).items()),
+            "end_ids": list(end_ids),
+            "log_probs": log_probs,
             "seed": seed,
             "stop": stop if isinstance(stop, str) else list(stop),
             "cache": cache,
@@ -204,6 +228,21 @@ class Model:
             return [operator.index(i) for i in text], []
         except TypeError:
             raise ValueError(f"ids are {text!r:.100}, expected a text or whole numbers") from None
+
+
+def _message(message: Any) -> dict[str, str]:
+    try:
+        role, content = message
+    except (TypeError, ValueError):
+        raise ValueError(f"chat_prompt: a message is {message!r:.100}, expected (role, content) or a dict") from None
+    return {"role": str(role), "content": str(content)}
+
+
+def _json(what: str, value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"chat_prompt: {what}: {error}; expected text, numbers, lists and dicts") from None
 
 
 @dataclass(frozen=True)

@@ -183,6 +183,7 @@ nb::dict generate(const Model& model, const std::vector<std::int64_t>& prompt,
   dict["reason"] = std::string(models::to_string(result.reason));
   dict["prefill_seconds"] = result.prefill_seconds;
   dict["decode_seconds"] = result.decode_seconds;
+  dict["log_probs"] = options.log_probs ? nb::cast(result.log_probs) : nb::none();
   dict["seal"] = is_sealed ? nb::cast(to_string(seal)) : nb::none();
   return dict;
 }
@@ -199,6 +200,11 @@ nb::dict generate_by_names(const Model& model, const std::vector<std::int64_t>& 
   set("temperature", read.sampling.temperature);
   set("top_k", read.sampling.top_k);
   set("top_p", read.sampling.top_p);
+  set("min_p", read.sampling.min_p);
+  set("repetition_penalty", read.repetition_penalty);
+  set("logit_bias", read.logit_bias);
+  set("end_ids", read.end_ids);
+  set("log_probs", read.log_probs);
   set("seed", read.seed);
   set("stop", read.stop);
   set("cache", cache);
@@ -227,14 +233,18 @@ nb::list seal_differences(const std::string& expected, const std::string& found)
   return list;
 }
 
-// The text of a conversation and its ids.
-nb::tuple chat_prompt(const Model& model,
-                      const std::vector<std::pair<std::string, std::string>>& messages,
-                      bool add_generation_prompt) {
+// The text of a conversation and its ids. Messages, tools and variables are JSON texts; empty ones
+// are left out.
+nb::tuple chat_prompt(const Model& model, const std::vector<std::string>& messages,
+                      bool add_generation_prompt, const std::string& tools,
+                      const std::string& variables) {
   std::vector<text::ChatMessage> chat;
   chat.reserve(messages.size());
-  for (const auto& [role, content] : messages) chat.push_back({role, content});
-  const text::ChatOptions options{.add_generation_prompt = add_generation_prompt};
+  for (const std::string& message : messages) {
+    chat.push_back({.role = {}, .content = {}, .json = message});
+  }
+  const text::ChatOptions options{
+      .add_generation_prompt = add_generation_prompt, .tools = tools, .variables = variables};
   return nb::make_tuple(model.tokenizer().apply_chat_template(chat, options),
                         model.tokenizer().encode_chat(chat, options).ids);
 }
@@ -258,7 +268,8 @@ void bind_models(nb::module_& module) {
           nb::arg("ids"), nb::arg("skip_special_tokens") = true)
       .def("label", [](const Model& model, std::int64_t id) { return model.tokenizer().label(id); })
       .def("chat_prompt", &chat_prompt, nb::arg("messages"),
-           nb::arg("add_generation_prompt") = true)
+           nb::arg("add_generation_prompt") = true, nb::arg("tools") = "",
+           nb::arg("variables") = "")
       .def("forward", &forward)
       .def("hidden_states", &hidden_states)
       .def("attentions", &attentions)

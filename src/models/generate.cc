@@ -4,16 +4,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/float_environment.h"
 #include "heed/core/cancellation.h"
+#include "heed/core/elementary.h"
 #include "heed/core/error.h"
+#include "models/reading.h"
 #include "models/sealing.h"
 #include "text/literal_matcher.h"
 
@@ -122,65 +127,78 @@ class Text {
   EndReason reason_ = EndReason::kMaxTokens;
 };
 
+bool has_id(const std::vector<std::int64_t>& ids, std::int64_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 // True for each of the tokens that end a text.
-bool is_end(const Model& model, std::int64_t id) {
-  const std::vector<std::int64_t>& ends = model.config().end_ids;
-  return std::find(ends.begin(), ends.end(), id) != ends.end() ||
+bool is_end(const Model& model, const GenerateOptions& options, std::int64_t id) {
+  return has_id(model.config().end_ids, id) || has_id(options.end_ids, id) ||
          model.tokenizer().special_tokens().end == id;
 }
 
-Tensor<float> last_row(const Tensor<float>& hidden) {
-  const std::int64_t rows = hidden.extent(0);
-  return to_tensor(hidden.view().slice(0, rows - 1, rows));
-}
-
-// True if the next token makes a text so long that all its keys are turned by other frequencies.
-bool turns_otherwise(const ModelConfig& config, std::int64_t length) {
-  return std::any_of(config.rotaries.begin(), config.rotaries.end(), [&](const auto& rotary) {
-    const auto* const scaling = std::get_if<LongRopeScaling>(&rotary.scaling);
-    return scaling != nullptr && scaling->original_max_len == length;
-  });
-}
-
-// What a model has read of a text that it writes: the prompt; or, if it has an encoder, the prompt
-// as the source and the token that its decoder begins with.
-class Reading {
+// The logits with bias and penalty, in the order and the type of transformers.
+class Processor {
  public:
-  Reading(const Model& model, std::span<const std::int64_t> prompt, const PastOptions& options)
-      : model_(model), options_(options), past_(model.make_past(options)) {
-    if (!model.config().encoder) {
-      ids_.assign(prompt.begin(), prompt.end());
-      return;
+  Processor(std::span<const std::int64_t> prompt, const GenerateOptions& options)
+      : options_(options), seen_(prompt.begin(), prompt.end()) {}
+
+  void add(std::int64_t id) { seen_.insert(id); }
+
+  std::span<const float> processed(std::span<const float> logits) {
+    if (options_.logit_bias.empty() && options_.repetition_penalty == 1) return logits;
+    scores_.assign(logits.begin(), logits.end());
+    for (const auto& [id, bias] : options_.logit_bias) {
+      scores_[static_cast<std::size_t>(id)] += static_cast<float>(bias);
     }
-    source_ = model.read_source(prompt);
-    ids_.push_back(model.config().start_id);
-  }
-
-  const std::vector<std::int64_t>& ids() const { return ids_; }
-  std::int64_t length() const { return past_.length(); }
-
-  // Reads all ids and returns the hidden state of the last.
-  Tensor<float> read_all() {
-    past_ = model_.make_past(options_);
-    return last_row(model_.forward(ids_, past_, forward_options()));
-  }
-  // Reads one more id. As in transformers' Phi-3, LongRoPE's factors are those of the length so far
-  // for all tokens, so that a text is read anew where they change.
-  Tensor<float> read(std::int64_t id) {
-    ids_.push_back(id);
-    if (turns_otherwise(model_.config(), past_.length())) return read_all();
-    return model_.forward(std::span(&id, 1), past_, forward_options());
+    const auto penalty = static_cast<float>(options_.repetition_penalty);
+    for (const std::int64_t id : seen_) {
+      float& score = scores_[static_cast<std::size_t>(id)];
+      if (penalty != 1) score = score < 0 ? score * penalty : score / penalty;
+    }
+    return scores_;
   }
 
  private:
-  ForwardOptions forward_options() const { return {.source = source_ ? &*source_ : nullptr}; }
-
-  const Model& model_;
-  PastOptions options_;
-  nn::Past past_;
-  std::vector<std::int64_t> ids_;
-  std::optional<Source> source_;
+  const GenerateOptions& options_;
+  std::set<std::int64_t> seen_;
+  std::vector<float> scores_;
 };
+
+double log_probability(std::span<const float> logits, std::int64_t id) {
+  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  double sum = 0;
+  for (const float logit : logits) sum += elementary::exp(static_cast<double>(logit) - largest);
+  const auto own = static_cast<double>(logits[static_cast<std::size_t>(id)]);
+  return own - largest - elementary::log(sum);
+}
+
+void check_ids(const Model& model, const GenerateOptions& options) {
+  for (const auto& [id, bias] : options.logit_bias) {
+    if (id < 0 || id >= model.config().vocab_size) {
+      throw InvalidArgument(fmt::format("generate: logit_bias has the token {}, expected 0 to {}",
+                                        id, model.config().vocab_size - 1));
+    }
+    if (!(bias < std::numeric_limits<float>::infinity())) {
+      throw InvalidArgument(
+          fmt::format("generate: the logit_bias of token {} is {}, expected a number", id, bias));
+    }
+  }
+  const double penalty = options.repetition_penalty;
+  if (!(penalty > 0 && std::isfinite(penalty))) {
+    throw InvalidArgument(fmt::format(
+        "generate: repetition_penalty is {}, expected a number of more than 0", penalty));
+  }
+  if (options.kept == nullptr) return;
+  if (options.seal != nullptr) {
+    throw InvalidArgument("generate: a seal is of a text that begins with no kept text");
+  }
+  const KeptText& kept = *options.kept;
+  if (kept.past && (kept.past->num_layers() != model.config().num_layers ||
+                    kept.past->length() != static_cast<std::int64_t>(kept.ids.size()))) {
+    throw InvalidArgument("generate: the kept text is not of this model");
+  }
+}
 
 }  // namespace
 
@@ -224,6 +242,7 @@ void check_generate(const Model& model, std::span<const std::int64_t> prompt,
   for (const std::string& stop : options.stop) {
     if (stop.empty()) throw InvalidArgument("generate: a stop text is empty");
   }
+  check_ids(model, options);
 }
 
 Generated generate(const Model& model, std::span<const std::int64_t> prompt,
@@ -235,8 +254,10 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
   if (options.seal != nullptr) sealer.emplace(model, prompt, options);
   TorchGenerator random(options.seed);
   const Clock::time_point start = Clock::now();
-  Reading reading(model, prompt, options.past);
-  Tensor<float> hidden = reading.read_all();
+  Reading reading(model, prompt, options);
+  result.kept_tokens = reading.length();
+  Processor processor(reading.ids(), options);
+  Tensor<float> hidden = reading.read_rest();
   result.prefill_seconds = seconds_since(start);
   Text text(model.tokenizer(), reading.ids(), options);
   const Clock::time_point decode = Clock::now();
@@ -244,13 +265,16 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
     if (static_cast<std::int64_t>(result.ids.size()) >= options.max_tokens) break;
     check_cancelled();
     const Tensor<float> logits = model.logits(hidden);
-    const std::int64_t id = choose_token(logits.elements(), options.sampling, random);
+    const std::int64_t id =
+        choose_token(processor.processed(logits.elements()), options.sampling, random);
     if (sealer) sealer->add(logits.elements(), id);
-    if (is_end(model, id)) {
+    if (is_end(model, options, id)) {
       result.reason = EndReason::kEndToken;
       break;
     }
     result.ids.push_back(id);
+    processor.add(id);
+    if (options.log_probs) result.log_probs.push_back(log_probability(logits.elements(), id));
     if (!text.add(id)) break;
     if (reading.length() >= model.config().max_positions) {
       result.reason = EndReason::kContextFull;
@@ -263,6 +287,7 @@ Generated generate(const Model& model, std::span<const std::int64_t> prompt,
   if (text.reason() != EndReason::kMaxTokens) result.reason = text.reason();
   result.text = text.take();
   if (sealer) *options.seal = sealer->finish(result.text, result.reason);
+  if (options.kept != nullptr) std::move(reading).keep(*options.kept);
   return result;
 }
 

@@ -32,6 +32,10 @@ void check_sampling(const Sampling& sampling) {
     throw InvalidArgument(
         fmt::format("choose_token: top_p is {}, expected more than 0 to 1", sampling.top_p));
   }
+  if (!(sampling.min_p >= 0 && sampling.min_p <= 1)) {
+    throw InvalidArgument(
+        fmt::format("choose_token: min_p is {}, expected 0 to 1", sampling.min_p));
+  }
 }
 
 std::int64_t likeliest(std::span<const float> logits) {
@@ -88,6 +92,14 @@ class Ranking {
     }
   }
 
+  // Keeps the tokens that have this share of the probability of the likeliest.
+  void keep_from(double share) {
+    const auto is_less = [&](const Candidate& candidate) { return candidate.probability < share; };
+    const auto end = std::remove_if(candidates_.begin(), candidates_.end(), is_less);
+    candidates_.erase(end, candidates_.end());  // those that are sorted stay so
+    sorted_ = std::min(sorted_, size());
+  }
+
   double total() const {
     double sum = 0;
     for (const Candidate& candidate : candidates_) sum += candidate.probability;
@@ -125,6 +137,7 @@ std::int64_t choose_token(std::span<const float> logits, const Sampling& samplin
   Ranking ranking(logits, sampling.temperature, best);
   if (sampling.top_k > 0) ranking.keep(static_cast<std::size_t>(sampling.top_k));
   if (sampling.top_p < 1) ranking.keep_share(sampling.top_p);
+  if (sampling.min_p > 0) ranking.keep_from(sampling.min_p);
   Tensor<double> drawn(Shape{1});
   random.uniform(drawn.view());
   double left = drawn(0) * ranking.total();

@@ -30,15 +30,19 @@ struct OptionName {
   std::string_view otherwise;  // the value that is meant where a seal does not have the option
 };
 // In the order of seals.
-constexpr std::array<OptionName, 12> kOptionNames{
+constexpr std::array<OptionName, 16> kOptionNames{
     {{SealKind::kGenerate, "n", "max_tokens", "none"},
      {SealKind::kGenerate, "t", "temperature", "0"},
      {SealKind::kGenerate, "k", "top_k", "0"},
      {SealKind::kGenerate, "p", "top_p", "1"},
      {SealKind::kGenerate, "s", "seed", "0"},
+     {SealKind::kGenerate, "m", "min_p", "0"},
+     {SealKind::kGenerate, "r", "repetition_penalty", "1"},
      {SealKind::kGenerate, "key", "the storage of keys", "float32"},
      {SealKind::kGenerate, "value", "the storage of values", "float32"},
      {SealKind::kGenerate, "stop", "the hash of the stop texts", "none"},
+     {SealKind::kGenerate, "bias", "the hash of the biases of logits", "none"},
+     {SealKind::kGenerate, "end", "the hash of the tokens that end the text", "none"},
      {SealKind::kEmbed, "pool", "pooling", "mean"},
      {SealKind::kEmbed, "norm", "normalisation", "0"},
      {SealKind::kEmbed, "max", "the most tokens of a text", "none"},

@@ -46,11 +46,26 @@ std::vector<SealOption> sealed_options(const GenerateOptions& options) {
   add("k", sampling.top_k, 0);
   add("p", sampling.top_p, 1.0);
   add("s", options.seed, 0U);
+  add("m", sampling.min_p + 0.0, 0.0);
+  add("r", options.repetition_penalty, 1.0);
   add("key", heed::to_string(options.past.key_storage), heed::to_string(KvStorage::kFloat32));
   add("value", heed::to_string(options.past.value_storage), heed::to_string(KvStorage::kFloat32));
   if (!options.stop.empty()) {
     all.push_back({"stop", first_digits(hash_of_texts(options.stop), kOptionDigits)});
   }
+  // As texts, so that each number is there in full.
+  const auto add_numbers = [&](const char* name, const std::vector<std::string>& numbers) {
+    if (!numbers.empty()) {
+      all.push_back({name, first_digits(hash_of_texts(numbers), kOptionDigits)});
+    }
+  };
+  std::vector<std::string> biases;
+  for (const auto& [id, bias] : options.logit_bias)
+    biases.push_back(fmt::format("{}={}", id, bias));
+  add_numbers("bias", biases);
+  std::vector<std::string> ends;
+  for (const std::int64_t id : options.end_ids) ends.push_back(fmt::format("{}", id));
+  add_numbers("end", ends);
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "heed/core/error.h"
@@ -17,8 +18,9 @@ namespace heed { inline namespace v0 { namespace text {
 
 // Tokens that templates refer to.
 struct ChatTokens {
-  std::string begin;  // bos_token
-  std::string end;    // eos_token
+  std::string begin;                                          // bos_token
+  std::string end;                                            // eos_token
+  std::vector<std::pair<std::string, std::string>> others{};  // by their names; may be empty
 };
 
 struct ChatTemplate {
@@ -36,7 +38,8 @@ struct RenderedChat {
 // Reads a template; an error is kept for when it is rendered.
 ChatTemplate read_template(std::string_view source, const ChatTokens& tokens);
 
-// Throws InvalidArgument, naming `function`, and FormatError, as Tokenizer::apply_chat_template() documents.
+// Throws InvalidArgument, naming `function`, and FormatError, as Tokenizer::apply_chat_template()
+// documents.
 RenderedChat render(const char* function, const ChatTemplate& chat,
                     std::span<const ChatMessage> messages, const ChatOptions& options);
 

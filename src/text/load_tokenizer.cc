@@ -176,7 +176,12 @@ ChatTokens chat_tokens(const PipelineParts& parts) {
   const auto text_of = [&](const std::optional<std::int64_t>& id) {
     return id ? parts.tokens->token(*id) : std::string();
   };
-  return {text_of(parts.special.begin), text_of(parts.special.end)};
+  return {text_of(parts.special.begin),
+          text_of(parts.special.end),
+          {{"unk_token", text_of(parts.special.unknown)},
+           {"pad_token", text_of(parts.special.padding)},
+           {"sep_token", text_of(parts.special.separator)},
+           {"mask_token", text_of(parts.special.mask)}}};
 }
 
 void apply_config(PipelineParts& parts, const TokenizerConfig& config) {

@@ -44,8 +44,7 @@ constexpr std::string_view kZephyr =
 
 std::string rendered(std::string_view jinja, const std::vector<ChatMessage>& messages,
                      bool prompts = true) {
-  return render("chat", read_template(jinja, kTokens), messages,
-                {.add_generation_prompt = prompts})
+  return render("chat", read_template(jinja, kTokens), messages, {.add_generation_prompt = prompts})
       .text;
 }
 
@@ -105,6 +104,10 @@ TEST(ChatTemplate, WhatIsNotKnownIsNamedWithItsLine) {
   expect_problem("{{ 'a'.zfill(3) }}", "the method 'zfill'");
   expect_problem("{{ messages.append(1) }}", "a method that changes a list");
   expect_problem("{{ '{}'.format(1) }}", "formats it");
+  expect_problem("{{ 'a' | trim(1, 2) }}", "'trim' takes 1 arguments, not 2");
+  expect_problem("{{ '0x1F' | int(base=16) }}", "'int' has no argument 'base' left");
+  expect_problem("{{ '<' + ('a' | safe) }}", "the filter 'safe' within an expression");
+  expect_problem("{{ range(3) }}", "a range printed");
   expect_problem("{% if true %}", "without endif");
   expect_problem("{{ absent.name }}", "'absent' is undefined");
   expect_problem("{{ 1 + 'a' }}", "'+' between an integer and a string");
@@ -117,19 +120,22 @@ TEST(ChatTemplate, HostileTemplatesEndWithAnError) {
     return text;
   };
   expect_problem("{% for i in range(10**9) %}a{% endfor %}", "range()");
-  expect_problem("{% set r = range(99999) %}{% for i in r %}{% for j in r %}{% endfor %}{% endfor %}",
-                 "too many steps");
+  expect_problem(
+      "{% set r = range(99999) %}{% for i in r %}{% for j in r %}{% endfor %}{% endfor %}",
+      "too many steps");
   expect_problem("{{ 'a' * 10**10 }}", "too long");
-  expect_problem("{% set n = namespace(s='aaaaaaaa') %}{% for i in range(99) %}"
-                 "{% set n.s = n.s + n.s %}{% endfor %}",
-                 "to");
-  expect_problem("{{ " + many("(", 10000) + "1", "nested too deeply");
+  expect_problem(
+      "{% set n = namespace(s='aaaaaaaa') %}{% for i in range(99) %}"
+      "{% set n.s = n.s + n.s %}{% endfor %}",
+      "to");
+  expect_problem("{{ " + many("(", 10000) + "1" + many(")", 10000) + " }}", "nested too deeply");
   expect_problem("{{ 1" + many(" + 1", 10000) + " }}", "nested too deeply");
   expect_problem(many("{% if 1 %}", 10000), "nested too deeply");
   expect_problem("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested too deeply");
-  expect_problem("{% set n = namespace(x=[]) %}{% for i in range(999) %}{% set n.x = [n.x] %}"
-                 "{% endfor %}",
-                 "nested");
+  expect_problem(
+      "{% set n = namespace(x=[]) %}{% for i in range(999) %}{% set n.x = [n.x] %}"
+      "{% endfor %}",
+      "nested");
   expect_problem("{% set n = namespace() %}{% set n.n = n %}", "a namespace");
 }
 
@@ -211,10 +217,10 @@ TEST(ChatTemplate, WhatIsNoConversationIsRefused) {
       ThrowsMessage<InvalidArgument>(HasSubstr("chat: the tokenizer has no template")));
   EXPECT_THAT(
       [] {
-        rendered(kChatMl, {{"tool", "1"}});
+        rendered(kChatMl, {{"writer", "1"}});
       },
       ThrowsMessage<InvalidArgument>(
-          HasSubstr("has the role 'tool', expected system, user or assistant")));
+          HasSubstr("has the role 'writer', expected system, user, assistant, tool")));
   EXPECT_THAT([] { rendered(kChatMl, {}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("there are no messages")));
   EXPECT_THAT(

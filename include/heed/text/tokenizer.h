@@ -64,8 +64,11 @@ struct SpecialTokens {
 
 /// A message of a conversation, with its author's role.
 struct ChatMessage {
-  std::string role;  ///< "system", "user" or "assistant"
+  std::string role;  ///< "system", "developer", "user", "assistant", "tool", "function", "ipython"
   std::string content;
+  /// The message as a JSON object, where it has more than a role and a text: "tool_calls", or a
+  /// list of parts as its content. If not empty, role and content are read from it alone.
+  std::string json{};
 };
 
 /// Options for the conversion of a conversation to text.
@@ -143,9 +146,9 @@ class HEED_API Tokenizer {
   /// The text of a conversation in the format that the model was trained on. When this text is
   /// encoded, parts of messages may become special tokens: use encode_chat() as the input of
   /// models.
-  /// @throws InvalidArgument when the tokenizer has no template, there are no messages, or the
-  /// template refuses them. @throws FormatError, which names the line, when the template is not
-  /// valid or uses what heed does not know.
+  /// @throws InvalidArgument when the tokenizer has no template, there are no messages, one of them
+  /// or an option is not as documented, or the template refuses them. @throws FormatError, which
+  /// names the line, when the template is not valid or uses what heed does not know.
   virtual std::string apply_chat_template(std::span<const ChatMessage> messages,
                                           const ChatOptions& options = {}) const;
   /// The tokens of that text. Only special tokens of the template become special tokens; messages

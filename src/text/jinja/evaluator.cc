@@ -1,6 +1,7 @@
 #include "text/jinja/evaluator.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -66,20 +67,39 @@ Evaluator::Flow Evaluator::execute(const Node& node) {
   place_ = node.place;
   take(1);
   switch (node.kind) {
-    case NodeKind::kText: output(MarkedText(node.text)); break;
-    case NodeKind::kOutput: output(printed(evaluate(*node.children[0]))); break;
-    case NodeKind::kIf: return execute_if(node);
-    case NodeKind::kFor: return execute_for(node);
-    case NodeKind::kSet: assign(node, evaluate(*node.children[0])); break;
-    case NodeKind::kSetMember: assign_member(node, evaluate(*node.children[0])); break;
-    case NodeKind::kMacro: define_macro(node); break;
+    case NodeKind::kText:
+      output(MarkedText(node.text));
+      break;
+    case NodeKind::kOutput:
+      output(printed(evaluate(*node.children[0])));
+      break;
+    case NodeKind::kIf:
+      return execute_if(node);
+    case NodeKind::kFor:
+      return execute_for(node);
+    case NodeKind::kSet:
+      assign(node, evaluate(*node.children[0]));
+      break;
+    case NodeKind::kSetMember:
+      assign_member(node, evaluate(*node.children[0]));
+      break;
+    case NodeKind::kMacro:
+      define_macro(node);
+      break;
     case NodeKind::kSetBlock:
-    case NodeKind::kFilterBlock: execute_set_block(node); break;
+    case NodeKind::kFilterBlock:
+      execute_set_block(node);
+      break;
     case NodeKind::kScope:
-    case NodeKind::kWith: execute_scope(node); break;
-    case NodeKind::kBreak: return Flow::kBreak;
-    case NodeKind::kContinue: return Flow::kContinue;
-    default: return execute_all(node);
+    case NodeKind::kWith:
+      execute_scope(node);
+      break;
+    case NodeKind::kBreak:
+      return Flow::kBreak;
+    case NodeKind::kContinue:
+      return Flow::kContinue;
+    default:
+      return execute_all(node);
   }
   return Flow::kNormal;
 }
@@ -196,7 +216,10 @@ void Evaluator::assign_member(const Node& node, Value value) {
     fail(fmt::format("'{}' is {}, but only attributes of a namespace can be set",
                      io::printable(node.names[0]), kind_name(target)));
   }
-  if (depth_of(value) >= kMaxValueDepth) fail("a namespace or a loop in a namespace");
+  if (node.names[1].starts_with('_')) fail("an attribute of a namespace that begins with '_'");
+  if (depth_of(value) >= kMaxValueDepth) {
+    fail("a value in a namespace is nested too deeply, or is a namespace or a loop");
+  }
   Object& object = *target.object;
   for (std::size_t i = 0; i < object.keys.size(); ++i) {
     if (object.keys[i].bytes() == node.names[1]) {
@@ -221,21 +244,17 @@ Value Evaluator::variable(const std::string& name) {
   }
   if (const Value* value = find_in(scopes_[0])) return *value;
   if (find_function(name) != nullptr) return named(Kind::kFunction, name);
+  for (const std::string_view known :
+       {"varargs", "kwargs", "caller", "self", "super", "lipsum", "cycler", "joiner"}) {
+    if (name == known) fail(fmt::format("the name '{}', which heed does not know", name));
+  }
   return undefined(name);
 }
 
 Value Evaluator::call_macro(const Node& macro, const Arguments& arguments) {
   const Deeper deeper(*this);
   const std::size_t count = macro.names.size();
-  if (arguments.positional.size() > count) {
-    fail(fmt::format("the macro '{}' takes {} arguments, not {}", macro.text, count,
-                     arguments.positional.size()));
-  }
-  for (const auto& argument : arguments.named) {
-    if (std::find(macro.names.begin(), macro.names.end(), argument.first) == macro.names.end()) {
-      fail(fmt::format("the macro '{}' has no argument '{}'", macro.text, argument.first));
-    }
-  }
+  check_arguments(macro.text, fmt::format("{}", fmt::join(macro.names, " ")), arguments);
   const std::size_t visible = std::exchange(visible_, scopes_.size());
   const int loops = std::exchange(loops_, 0);
   MarkedText outer = std::exchange(output_, {});
@@ -243,7 +262,7 @@ Value Evaluator::call_macro(const Node& macro, const Arguments& arguments) {
   for (std::size_t i = 0; i < count; ++i) {
     const Node* const otherwise = macro.children[i + 1].get();
     const Value* const given = arguments.find(i, macro.names[i]);
-    set(macro.names[i], given != nullptr ? *given
+    set(macro.names[i], given != nullptr       ? *given
                         : otherwise != nullptr ? evaluate(*otherwise)
                                                : undefined(macro.names[i]));
   }

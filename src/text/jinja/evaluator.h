@@ -1,6 +1,7 @@
 // Evaluates a template.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,28 @@ inline constexpr std::size_t kMaxBytes = std::size_t{64} << 20;  // of one text
 inline constexpr std::int64_t kMaxRange = 100'000;               // as in Jinja's sandbox
 inline constexpr int kMaxEvaluationDepth = 400;
 
+class Evaluator;
+
+// A filter, a method or a function. The value is what a filter is applied to, or whose method it
+// is.
+struct Callable {
+  std::string_view name;
+  Value (*function)(Evaluator&, const Value&, const Arguments&);
+  // The names of its parameters in order, with spaces between them; behind '/' they cannot be
+  // given by name.
+  std::string_view parameters;
+};
+
+inline constexpr std::string_view kAnyParameters = "*";
+
+template <std::size_t kSize>
+const Callable* found_in(const std::array<Callable, kSize>& table, std::string_view name) {
+  for (const Callable& callable : table) {
+    if (callable.name == name) return &callable;
+  }
+  return nullptr;
+}
+
 class Evaluator {
  public:
   Evaluator(Variables variables, std::int64_t steps);
@@ -43,15 +66,22 @@ class Evaluator {
 
   // For filters, tests, methods and functions.
   [[noreturn]] void fail(const std::string& problem) const;
-  void take(std::size_t steps);             // fails when there are no more
-  void take_text(std::size_t bytes);        // for a text of this size
+  void take(std::size_t steps);       // fails when there are no more
+  void take_text(std::size_t bytes);  // for a text of this size
   std::int64_t& steps() noexcept { return steps_; }
-  Value checked(Value value) const;         // fails if it is nested too deeply
+  Value checked(Value value) const;  // fails if it is nested too deeply
   std::vector<Value> items_of(const Value& value);
   Value attribute(const Value& value, std::string_view name);
   Value item(const Value& value, const Value& key);
   // The text of a value as it is printed.
   MarkedText printed(const Value& value);
+  // The result of a filter, a method or a function, whose arguments are checked.
+  Value called(const Callable& callable, const Value& value, const Arguments& arguments);
+  void check_arguments(std::string_view name, std::string_view parameters,
+                       const Arguments& arguments) const;
+  // As find() and rfind() of std::string, in steps that grow with the bytes compared.
+  std::size_t find(std::string_view text, std::string_view part, std::size_t from);
+  std::size_t find_last(std::string_view text, std::string_view part, std::size_t from);
   Value filtered(const std::string& name, const Value& value, const Arguments& arguments);
   bool tested(const std::string& name, const Value& value, const Arguments& arguments);
   bool contains(const Value& container, const Value& value);
@@ -112,15 +142,11 @@ class Evaluator {
 };
 
 // The tables; nullptr if there is none of the name.
-using FilterFunction = Value (*)(Evaluator&, const Value&, const Arguments&);
-using TestFunction = bool (*)(Evaluator&, const Value&, const Arguments&);
-using Function = Value (*)(Evaluator&, const Arguments&);
-FilterFunction find_filter(std::string_view name);
-FilterFunction find_text_filter(std::string_view name);
-TestFunction find_test(std::string_view name);
-Function find_function(std::string_view name);
-// Methods of a value, which is the second argument.
-FilterFunction find_method(const Value& value, std::string_view name);
+const Callable* find_filter(std::string_view name);
+const Callable* find_sequence_filter(std::string_view name);
+const Callable* find_function(std::string_view name);
+// Methods of a value.
+const Callable* find_method(const Value& value, std::string_view name);
 
 // Reads JSON text, whose strings come from outside. Throws FormatError, naming `source`.
 Value value_from_json(const std::string& text, const std::string& source);
@@ -129,7 +155,6 @@ Value value_from_json(const std::string& text, const std::string& source);
 std::int64_t whole_argument(Evaluator& evaluator, const Value* value, std::int64_t otherwise);
 bool truth_argument(const Value* value, bool otherwise);
 const Value& needed(Evaluator& evaluator, const Value* value, std::string_view name);
-const std::string& string_argument(Evaluator& evaluator, const Value* value,
-                                   std::string_view name);
+const std::string& string_argument(Evaluator& evaluator, const Value* value, std::string_view name);
 
 }}}}  // namespace heed::v0::text::jinja

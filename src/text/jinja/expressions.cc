@@ -14,23 +14,39 @@ Value Evaluator::evaluate(const Node& node) {
   take(1);
   place_ = node.place;
   switch (node.kind) {
-    case NodeKind::kString: take_text(node.text.size()); return string(node.text);
-    case NodeKind::kInteger: return whole(node.integer);
-    case NodeKind::kFloat: return real(node.number);
-    case NodeKind::kTrue: return boolean(true);
-    case NodeKind::kFalse: return boolean(false);
-    case NodeKind::kNone: return none();
-    case NodeKind::kName: return variable(node.text);
-    case NodeKind::kCaptured: return string(captured_);
-    default: break;
+    case NodeKind::kString:
+      take_text(node.text.size());
+      return string(node.text);
+    case NodeKind::kInteger:
+      return whole(node.integer);
+    case NodeKind::kFloat:
+      return real(node.number);
+    case NodeKind::kTrue:
+      return boolean(true);
+    case NodeKind::kFalse:
+      return boolean(false);
+    case NodeKind::kNone:
+      return none();
+    case NodeKind::kName:
+      return variable(node.text);
+    case NodeKind::kCaptured:
+      return string(captured_);
+    default:
+      break;
   }
   if (depth_ >= kMaxEvaluationDepth) fail("calls are nested too deeply");
   ++depth_;  // an error ends the evaluation, so nothing needs to count down then
   Value value;
   switch (node.kind) {
-    case NodeKind::kList: value = evaluate_items(node, Kind::kList); break;
-    case NodeKind::kTuple: value = evaluate_items(node, Kind::kTuple); break;
-    case NodeKind::kDict: value = evaluate_dict(node); break;
+    case NodeKind::kList:
+      value = evaluate_items(node, Kind::kList);
+      break;
+    case NodeKind::kTuple:
+      value = evaluate_items(node, Kind::kTuple);
+      break;
+    case NodeKind::kDict:
+      value = evaluate_dict(node);
+      break;
     case NodeKind::kAttribute: {
       const Value object = evaluate(*node.children[0]);
       place_ = node.place;
@@ -44,8 +60,12 @@ Value Evaluator::evaluate(const Node& node) {
       value = item(object, key);
       break;
     }
-    case NodeKind::kSlice: value = evaluate_slice(node); break;
-    case NodeKind::kCall: value = evaluate_call(node); break;
+    case NodeKind::kSlice:
+      value = evaluate_slice(node);
+      break;
+    case NodeKind::kCall:
+      value = evaluate_call(node);
+      break;
     case NodeKind::kFilter: {
       const Value object = evaluate(*node.children[0]);
       const Arguments arguments = evaluate_arguments(node);
@@ -60,10 +80,16 @@ Value Evaluator::evaluate(const Node& node) {
       value = boolean(tested(node.text, object, arguments));
       break;
     }
-    case NodeKind::kConditional: value = evaluate_conditional(node); break;
-    case NodeKind::kNot: value = boolean(!is_true(evaluate(*node.children[0]))); break;
+    case NodeKind::kConditional:
+      value = evaluate_conditional(node);
+      break;
+    case NodeKind::kNot:
+      value = boolean(!is_true(evaluate(*node.children[0])));
+      break;
     case NodeKind::kNegative:
-    case NodeKind::kPositive: value = evaluate_sign(node); break;
+    case NodeKind::kPositive:
+      value = evaluate_sign(node);
+      break;
     case NodeKind::kAnd:
     case NodeKind::kOr:
       value = evaluate(*node.children[0]);
@@ -76,9 +102,14 @@ Value Evaluator::evaluate(const Node& node) {
       value = binary(node.text, left, right);
       break;
     }
-    case NodeKind::kCompare: value = evaluate_compare(node); break;
-    case NodeKind::kConcat: value = evaluate_concat(node); break;
-    default: fail("a statement in place of an expression");
+    case NodeKind::kCompare:
+      value = evaluate_compare(node);
+      break;
+    case NodeKind::kConcat:
+      value = evaluate_concat(node);
+      break;
+    default:
+      fail("a statement in place of an expression");
   }
   --depth_;
   return value;
@@ -167,16 +198,16 @@ Value Evaluator::evaluate_call(const Node& node) {
   place_ = node.place;
   if (function.is(Kind::kMacro)) return call_macro(*function.object->macro, arguments);
   if (function.is(Kind::kFunction)) {
-    return checked(find_function(function.bytes())(*this, arguments));
+    return called(*find_function(function.bytes()), function, arguments);
   }
   if (function.is(Kind::kMethod)) {
     const Value& self = function.object->items[0];
-    const FilterFunction method = find_method(self, function.bytes());
+    const Callable* const method = find_method(self, function.bytes());
     if (method == nullptr) {
       fail(fmt::format("the method '{}' of {}, which heed does not know",
                        io::printable(function.bytes()), kind_name(self)));
     }
-    return checked(method(*this, self, arguments));
+    return called(*method, self, arguments);
   }
   if (callee.kind == NodeKind::kAttribute && function.is(Kind::kUndefined)) {
     fail(fmt::format("the method '{}', which heed does not know", io::printable(callee.text)));
@@ -185,118 +216,6 @@ Value Evaluator::evaluate_call(const Node& node) {
     fail(fmt::format("the function '{}', which is not defined", io::printable(function.bytes())));
   }
   fail(fmt::format("a call of {}", kind_name(function)));
-}
-
-Value Evaluator::loop_attribute(const Value& loop, std::string_view name) {
-  const Object& object = *loop.object;
-  const auto index = static_cast<std::int64_t>(object.index);
-  const auto length = static_cast<std::int64_t>(object.items.size());
-  if (name == "index") return whole(index + 1);
-  if (name == "index0") return whole(index);
-  if (name == "revindex") return whole(length - index);
-  if (name == "revindex0") return whole(length - index - 1);
-  if (name == "first") return boolean(index == 0);
-  if (name == "last") return boolean(index + 1 == length);
-  if (name == "length") return whole(length);
-  if (name == "depth") return whole(object.level + 1);
-  if (name == "depth0") return whole(object.level);
-  if (name == "previtem") return index == 0 ? undefined(name) : object.items[object.index - 1];
-  if (name == "nextitem") {
-    return index + 1 == length ? undefined(name) : object.items[object.index + 1];
-  }
-  fail(fmt::format("'loop.{}', which heed does not know", io::printable(name)));
-}
-
-Value Evaluator::attribute(const Value& value, std::string_view name) {
-  if (value.is(Kind::kUndefined)) {
-    fail(fmt::format("'{}' is undefined, so it has no attribute '{}'",
-                     io::printable(value.bytes()), io::printable(name)));
-  }
-  if (value.is(Kind::kLoop) && find_method(value, name) == nullptr) {
-    return loop_attribute(value, name);
-  }
-  if (find_method(value, name) != nullptr) {
-    Value method = sequence(Kind::kMethod, {value});
-    method.text = std::make_shared<const MarkedText>(std::string(name));
-    if (!value.is(Kind::kLoop)) checked(method);
-    return method;
-  }
-  if (value.is(Kind::kDict) || value.is(Kind::kNamespace)) {
-    take(value.object->keys.size() / 8);
-    if (const Value* found = member(value, name)) return *found;
-  }
-  return undefined(name);
-}
-
-Value Evaluator::item(const Value& value, const Value& key) {
-  if (value.is(Kind::kUndefined)) {
-    fail(fmt::format("'{}' is undefined, so it has no items", io::printable(value.bytes())));
-  }
-  if (value.is(Kind::kDict)) {
-    take(value.object->keys.size() / 8);
-    for (std::size_t i = 0; i < value.object->keys.size(); ++i) {
-      if (equal(value.object->keys[i], key, steps_)) return value.object->items[i];
-    }
-  }
-  if (key.is_string() && !value.is(Kind::kLoop)) return attribute(value, key.bytes());
-  if (!key.is_whole()) return undefined("an item");
-  const bool is_text = value.is_string();
-  if (!is_text && !value.is_sequence()) return undefined("an item");
-  if (is_text) take(value.text->size() / 16);
-  const auto size = static_cast<std::int64_t>(is_text ? count_characters(value.bytes())
-                                                      : value.object->items.size());
-  const std::int64_t index = key.integer < 0 ? key.integer + size : key.integer;
-  if (index < 0 || index >= size) return undefined("an item");
-  if (!is_text) return value.object->items[static_cast<std::size_t>(index)];
-  std::size_t begin = 0;
-  for (std::int64_t i = 0; i < index; ++i) begin += character_at(value.bytes(), begin).size;
-  return string(value.text->part(begin, begin + character_at(value.bytes(), begin).size));
-}
-
-Value Evaluator::evaluate_slice(const Node& node) {
-  const Value value = evaluate(*node.children[0]);
-  Value bounds[3] = {none(), none(), none()};
-  for (std::size_t i = 1; i < node.children.size(); ++i) {
-    if (node.children[i] != nullptr) bounds[i - 1] = evaluate(*node.children[i]);
-  }
-  place_ = node.place;
-  if (value.is(Kind::kUndefined)) item(value, value);
-  if (!value.is_string() && !value.is_sequence()) return undefined("a slice");
-  const std::int64_t step = whole_argument(*this, &bounds[2], 1);
-  if (step == 0) fail("a slice with the step 0");
-  std::vector<std::size_t> starts;  // of the characters
-  if (value.is_string()) {
-    take(value.text->size());
-    for (std::size_t at = 0; at < value.text->size();) {
-      starts.push_back(at);
-      at += character_at(value.bytes(), at).size;
-    }
-  }
-  const auto size =
-      static_cast<std::int64_t>(value.is_string() ? starts.size() : value.object->items.size());
-  starts.push_back(value.is_string() ? value.text->size() : 0);
-  const auto bound = [&](const Value& given, std::int64_t otherwise) {
-    if (given.is(Kind::kNone)) return otherwise;
-    const std::int64_t at = whole_argument(*this, &given, 0);
-    return std::clamp(at < 0 ? at + size : at, step < 0 ? -1 : std::int64_t{0},
-                      step < 0 ? size - 1 : size);
-  };
-  const std::int64_t begin = bound(bounds[0], step < 0 ? size - 1 : 0);
-  const std::int64_t end = bound(bounds[1], step < 0 ? -1 : size);
-  MarkedText text;
-  std::vector<Value> items;
-  const std::int64_t stride = std::clamp(step, -size - 1, size + 1);
-  for (std::int64_t i = begin; step < 0 ? i > end : i < end; i += stride) {
-    take(1);
-    const auto at = static_cast<std::size_t>(i);
-    if (value.is_string()) {
-      text.append(value.text->part(starts[at], starts[at + 1]));
-    } else {
-      items.push_back(value.object->items[at]);
-    }
-  }
-  return value.is_string() ? string(std::move(text))
-                           : sequence(value.kind, std::move(items));
 }
 
 }}}}  // namespace heed::v0::text::jinja

@@ -1,6 +1,3 @@
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <array>
 #include <ctime>
 
@@ -12,7 +9,7 @@ using Kind = Value::Kind;
 
 namespace {
 
-Value range(Evaluator& evaluator, const Arguments& arguments) {
+Value range(Evaluator& evaluator, const Value&, const Arguments& arguments) {
   const auto& given = arguments.positional;
   if (given.empty() || given.size() > 3) evaluator.fail("range() takes one to three numbers");
   const auto number = [&](std::size_t i) { return whole_argument(evaluator, &given[i], 0); };
@@ -31,12 +28,13 @@ Value range(Evaluator& evaluator, const Arguments& arguments) {
   evaluator.take(static_cast<std::size_t>(count));
   std::vector<Value> numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(whole(begin + i * step));
-  return sequence(Kind::kList, std::move(numbers));
+  return sequence(Kind::kRange, std::move(numbers));
 }
 
-Value dict(Evaluator& evaluator, const Arguments& arguments) {
+Value dict(Evaluator& evaluator, const Value&, const Arguments& arguments) {
   std::vector<Value> keys;
   std::vector<Value> items;
+  if (arguments.positional.size() > 1) evaluator.fail("dict() of several dictionaries");
   if (!arguments.positional.empty()) {
     const Value& base = arguments.positional[0];
     if (!base.is(Kind::kDict)) evaluator.fail("dict() of what is no dictionary");
@@ -57,26 +55,40 @@ Value dict(Evaluator& evaluator, const Arguments& arguments) {
   return dictionary(std::move(keys), std::move(items));
 }
 
-Value make_namespace(Evaluator& evaluator, const Arguments& arguments) {
-  Value result = evaluator.checked(dict(evaluator, arguments));
+Value make_namespace(Evaluator& evaluator, const Value&, const Arguments& arguments) {
+  Value result = evaluator.checked(dict(evaluator, {}, arguments));
   if (depth_of(result) >= kMaxValueDepth) evaluator.fail("a value nested too deeply");
+  for (const Value& key : result.object->keys) {
+    if (!key.is_string() || key.bytes().starts_with('_')) {
+      evaluator.fail("a namespace with a name that is no text, or begins with '_'");
+    }
+  }
   result.kind = Kind::kNamespace;
   result.object->depth = kMaxValueDepth;
   return result;
 }
 
-Value raise_exception(Evaluator& evaluator, const Arguments& arguments) {
+Value raise_exception(Evaluator& evaluator, const Value&, const Arguments& arguments) {
   const Value& message = needed(evaluator, arguments.find(0, "message"), "the message");
   throw Refusal{evaluator.printed(message).bytes()};
 }
 
-// As Python's strftime() in the C locale, of the local time.
-Value strftime_now(Evaluator& evaluator, const Arguments& arguments) {
-  const std::string& format =
-      string_argument(evaluator, arguments.find(0, "format"), "the format");
-  constexpr std::string_view kKnown = "aAbBdHIjmMpSUwWyYcxX%";
+std::tm local_time() {
   const std::time_t now = std::time(nullptr);
-  const std::tm time = *std::localtime(&now);
+  std::tm time{};
+#ifdef _WIN32
+  localtime_s(&time, &now);
+#else
+  localtime_r(&now, &time);
+#endif
+  return time;
+}
+
+// As Python's strftime() in the C locale, of the local time.
+Value strftime_now(Evaluator& evaluator, const Value&, const Arguments& arguments) {
+  const std::string& format = string_argument(evaluator, arguments.find(0, "format"), "the format");
+  constexpr std::string_view kKnown = "aAbBdHIjmMpSUwWyYcxX%";
+  const std::tm time = local_time();
   std::string result;
   for (std::size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%') {
@@ -94,26 +106,16 @@ Value strftime_now(Evaluator& evaluator, const Arguments& arguments) {
   return string(result);
 }
 
-struct Named {
-  std::string_view name;
-  Function function;
-};
-
-constexpr std::array<Named, 5> kFunctions{{
-    {"range", &range},
-    {"dict", &dict},
-    {"namespace", &make_namespace},
-    {"raise_exception", &raise_exception},
-    {"strftime_now", &strftime_now},
+constexpr std::array<Callable, 5> kFunctions{{
+    {"range", &range, "/start stop step"},
+    {"dict", &dict, kAnyParameters},
+    {"namespace", &make_namespace, kAnyParameters},
+    {"raise_exception", &raise_exception, "message"},
+    {"strftime_now", &strftime_now, "format"},
 }};
 
 }  // namespace
 
-Function find_function(std::string_view name) {
-  for (const Named& known : kFunctions) {
-    if (known.name == name) return known.function;
-  }
-  return nullptr;
-}
+const Callable* find_function(std::string_view name) { return found_in(kFunctions, name); }
 
 }}}}  // namespace heed::v0::text::jinja

@@ -22,7 +22,7 @@ class JsonWriter {
     has_lines_ = indent != nullptr && !indent->is(Kind::kNone);
     if (has_lines_) {
       if (indent->is_string()) {
-        margin_ = indent->bytes();
+        margin_ = short_text(*indent);
       } else {
         const std::int64_t width = whole_argument(evaluator, indent, 0);
         if (width > 100) evaluator.fail("indentation that is too wide");
@@ -46,22 +46,43 @@ class JsonWriter {
     if (items.size() != 2 || !items[0].is_string() || !items[1].is_string()) {
       evaluator_.fail("separators that are not two strings");
     }
-    comma_ = items[0].bytes();
-    colon_ = items[1].bytes();
+    comma_ = short_text(items[0]);
+    colon_ = short_text(items[1]);
+  }
+
+  // So that what is repeated for each value stays in proportion.
+  std::string short_text(const Value& value) const {
+    if (value.text->size() > 100) evaluator_.fail("an indentation or separator that is too long");
+    return value.bytes();
   }
 
   void add(const Value& value, std::size_t level) {
     evaluator_.take_text(text_.size() > kMaxBytes ? kMaxBytes + 1 : 1);
     switch (value.kind) {
-      case Kind::kNone: text_.append("null"); break;
-      case Kind::kBoolean: text_.append(value.integer != 0 ? "true" : "false"); break;
-      case Kind::kInteger: text_.append(fmt::format("{}", value.integer)); break;
-      case Kind::kFloat: text_.append(number(value.number)); break;
-      case Kind::kString: add_string(*value.text); break;
+      case Kind::kNone:
+        text_.append("null");
+        break;
+      case Kind::kBoolean:
+        text_.append(value.integer != 0 ? "true" : "false");
+        break;
+      case Kind::kInteger:
+        text_.append(fmt::format("{}", value.integer));
+        break;
+      case Kind::kFloat:
+        text_.append(number(value.number));
+        break;
+      case Kind::kString:
+        add_string(*value.text);
+        break;
       case Kind::kList:
-      case Kind::kTuple: add_all(value, '[', ']', level); break;
-      case Kind::kDict: add_all(value, '{', '}', level); break;
-      default: evaluator_.fail(fmt::format("{} as JSON", kind_name(value)));
+      case Kind::kTuple:
+        add_all(value, '[', ']', level);
+        break;
+      case Kind::kDict:
+        add_all(value, '{', '}', level);
+        break;
+      default:
+        evaluator_.fail(fmt::format("{} as JSON", kind_name(value)));
     }
   }
 
@@ -150,12 +171,18 @@ class JsonWriter {
 
 Value converted(const io::JsonValue& json) {
   switch (json.kind) {
-    case io::JsonKind::kNull: return none();
-    case io::JsonKind::kBoolean: return boolean(json.boolean);
-    case io::JsonKind::kInteger: return whole(json.integer);
-    case io::JsonKind::kNumber: return real(json.number);
-    case io::JsonKind::kString: return string(MarkedText::foreign(json.text));
-    default: break;
+    case io::JsonKind::kNull:
+      return none();
+    case io::JsonKind::kBoolean:
+      return boolean(json.boolean);
+    case io::JsonKind::kInteger:
+      return whole(json.integer);
+    case io::JsonKind::kNumber:
+      return real(json.number);
+    case io::JsonKind::kString:
+      return string(MarkedText::foreign(json.text));
+    default:
+      break;
   }
   std::vector<Value> items;
   for (const io::JsonValue& item : json.items) items.push_back(converted(item));

@@ -21,10 +21,7 @@ void fail_at(const Place& place, const std::string& problem) {
 
 namespace {
 
-
-bool is_name_start(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Line breaks are "\n", and one at the end is removed.
@@ -150,9 +147,11 @@ class Lexer {
   }
 
   void read_comment() {
-    const std::size_t end = source_.find("#}", at_ + 2);
+    std::size_t begin = at_ + 2;
+    if (begin < source_.size() && (source_[begin] == '-' || source_[begin] == '+')) ++begin;
+    const std::size_t end = source_.find("#}", begin);
     if (end == std::string::npos) fail("a comment that does not end");
-    const bool has_sign = end > at_ + 2 && (source_[end - 1] == '-' || source_[end - 1] == '+');
+    const bool has_sign = end > begin && (source_[end - 1] == '-' || source_[end - 1] == '+');
     at_ = has_sign ? end - 1 : end;
     end_tag("#}", true);
   }
@@ -165,7 +164,8 @@ class Lexer {
     if (std::string_view(source_).substr(i, word.size()) != word) return false;
     i = std::min(source_.find_first_not_of(" \t\n", i + word.size()), source_.size());
     const std::string_view rest = std::string_view(source_).substr(i);
-    if (!rest.starts_with("%}") && !rest.starts_with("-%}") && !rest.starts_with("+%}")) return false;
+    if (!rest.starts_with("%}") && !rest.starts_with("-%}") && !rest.starts_with("+%}"))
+      return false;
     byte = i;
     return true;
   }
@@ -205,10 +205,9 @@ class Lexer {
     constexpr std::array<std::string_view, 6> kPairs{"**", "//", "==", "!=", "<=", ">="};
     const auto* const pair = std::find_if(kPairs.begin(), kPairs.end(),
                                           [&](std::string_view text) { return is_at(text); });
-    const std::string text =
-        pair != kPairs.end() ? std::string(*pair) : source_.substr(at_, 1);
-    if (text.size() == 1 && std::string_view("+-*/%~<>=.,:|()[]{}").find(text) ==
-                                std::string_view::npos) {
+    const std::string text = pair != kPairs.end() ? std::string(*pair) : source_.substr(at_, 1);
+    if (text.size() == 1 &&
+        std::string_view("+-*/%~<>=.,:|()[]{}").find(text) == std::string_view::npos) {
       fail(fmt::format("'{}' is not part of an expression", io::printable(text)));
     }
     if (text == "(" || text == "[" || text == "{") open.push_back(text[0]);
@@ -223,6 +222,9 @@ class Lexer {
 
   void read_number() {
     std::size_t end = at_;
+    if (source_[at_] == '0' && at_ + 1 < source_.size() && is_name_start(source_[at_ + 1])) {
+      fail("a number that is not decimal, which heed does not know");
+    }
     const auto digits = [&] {
       while (end < source_.size() && (is_digit(source_[end]) || source_[end] == '_')) ++end;
     };
@@ -246,6 +248,9 @@ class Lexer {
     }
     std::string text = source_.substr(at_, end - at_);
     std::erase(text, '_');
+    if (!is_float && text[0] == '0' && text.find_first_not_of('0') != std::string::npos) {
+      fail("an integer that begins with 0");
+    }
     add(is_float ? Token::Kind::kFloat : Token::Kind::kInteger, text);
     at_ = end;
   }
@@ -254,8 +259,7 @@ class Lexer {
     std::size_t end = at_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
     if (end >= source_.size()) fail("a string that does not end");
-    const auto text =
-        unescaped(std::string_view(source_).substr(at_ + 1, end - at_ - 1));
+    const auto text = unescaped(std::string_view(source_).substr(at_ + 1, end - at_ - 1));
     if (!text) fail("a string with an escape that stands for no character");
     add(Token::Kind::kString, *text);
     at_ = end + 1;

@@ -12,8 +12,9 @@ MarkedText MarkedText::foreign(std::string bytes) {
 }
 
 bool MarkedText::is_marked(std::size_t byte) const noexcept {
-  const auto after = std::upper_bound(marks_.begin(), marks_.end(), byte,
-                                      [](std::size_t at, const Span& span) { return at < span.end; });
+  const auto after =
+      std::upper_bound(marks_.begin(), marks_.end(), byte,
+                       [](std::size_t at, const Span& span) { return at < span.end; });
   return after != marks_.end() && after->begin <= byte;
 }
 

@@ -18,7 +18,7 @@ Value strip(Evaluator& evaluator, const Value& self, const Arguments& arguments)
 }
 
 // The words between white space.
-std::vector<Value> words_of(Evaluator& evaluator, const MarkedText& text, std::int64_t most) {
+std::vector<Value> words_of(const MarkedText& text, std::int64_t most) {
   std::vector<Value> words;
   std::size_t at = 0;
   const auto skip = [&](bool spaces) {
@@ -33,8 +33,7 @@ std::vector<Value> words_of(Evaluator& evaluator, const MarkedText& text, std::i
     if (at == text.size()) return words;
     const std::size_t begin = at;
     if (most >= 0 && words.size() == static_cast<std::size_t>(most)) {
-      const MarkedText rest = text.part(begin, text.size());
-      words.push_back(string(stripped_part(evaluator, rest, Sides::kRight, nullptr)));
+      words.push_back(string(text.part(begin, text.size())));
       return words;
     }
     skip(false);
@@ -48,14 +47,14 @@ Value split(Evaluator& evaluator, const Value& self, const Arguments& arguments)
   const Value* const separator = arguments.find(0, "sep");
   std::int64_t left = whole_argument(evaluator, arguments.find(1, "maxsplit"), -1);
   if (separator == nullptr || separator->is(Kind::kNone)) {
-    return sequence(Kind::kList, words_of(evaluator, text, left));
+    return sequence(Kind::kList, words_of(text, left));
   }
   const std::string& bytes = string_argument(evaluator, separator, "the separator");
   if (bytes.empty()) evaluator.fail("an empty separator");
   std::vector<Value> parts;
   std::size_t begin = 0;
   for (; left != 0; --left) {
-    const std::size_t found = text.bytes().find(bytes, begin);
+    const std::size_t found = evaluator.find(text.bytes(), bytes, begin);
     if (found == std::string::npos) break;
     parts.push_back(string(text.part(begin, found)));
     begin = found + bytes.size();
@@ -73,7 +72,7 @@ Value rsplit(Evaluator& evaluator, const Value& self, const Arguments& arguments
   std::vector<Value> parts;
   std::size_t end = text.size();
   for (; left != 0 && end >= bytes.size(); --left) {
-    const std::size_t found = text.bytes().rfind(bytes, end - bytes.size());
+    const std::size_t found = evaluator.find_last(text.bytes(), bytes, end - bytes.size());
     if (found == std::string::npos) break;
     parts.push_back(string(text.part(found + bytes.size(), end)));
     end = found;
@@ -97,6 +96,7 @@ Value has_affix(Evaluator& evaluator, const Value& self, const Arguments& argume
   evaluator.take(all.size());
   return boolean(std::any_of(all.begin(), all.end(), [&](const Value& one) {
     const std::string& bytes = string_argument(evaluator, &one, "a text");
+    evaluator.take(bytes.size() / 64);
     return kIsEnd ? self.bytes().ends_with(bytes) : self.bytes().starts_with(bytes);
   }));
 }
@@ -106,8 +106,10 @@ Value without_affix(Evaluator& evaluator, const Value& self, const Arguments& ar
   const std::string& bytes = string_argument(evaluator, arguments.find(0, "prefix"), "a text");
   evaluator.take_text(self.text->size());
   const std::size_t size = self.text->size();
-  if (kIsEnd && self.bytes().ends_with(bytes)) return string(self.text->part(0, size - bytes.size()));
-  if (!kIsEnd && self.bytes().starts_with(bytes)) return string(self.text->part(bytes.size(), size));
+  if (kIsEnd && self.bytes().ends_with(bytes))
+    return string(self.text->part(0, size - bytes.size()));
+  if (!kIsEnd && self.bytes().starts_with(bytes))
+    return string(self.text->part(bytes.size(), size));
   return self;
 }
 
@@ -116,7 +118,8 @@ Value find_text(Evaluator& evaluator, const Value& self, const Arguments& argume
   const std::string& bytes = string_argument(evaluator, arguments.find(0, "sub"), "a text");
   if (arguments.positional.size() > 1) evaluator.fail("a range of the text");
   evaluator.take(self.text->size() / 16);
-  const std::size_t found = kIsLast ? self.bytes().rfind(bytes) : self.bytes().find(bytes);
+  const std::size_t found = kIsLast ? evaluator.find_last(self.bytes(), bytes, self.text->size())
+                                    : evaluator.find(self.bytes(), bytes, 0);
   if (found == std::string::npos) return whole(-1);
   const std::string_view before = std::string_view(self.bytes()).substr(0, found);
   return whole(static_cast<std::int64_t>(count_characters(before)));
@@ -127,8 +130,9 @@ Value count_text(Evaluator& evaluator, const Value& self, const Arguments& argum
   evaluator.take(self.text->size() / 16);
   if (bytes.empty()) return whole(static_cast<std::int64_t>(count_characters(self.bytes()) + 1));
   std::int64_t count = 0;
-  for (std::size_t at = 0; (at = self.bytes().find(bytes, at)) != std::string::npos; ++count) {
-    at += bytes.size();
+  for (std::size_t at = 0;; at += bytes.size(), ++count) {
+    at = evaluator.find(self.bytes(), bytes, at);
+    if (at == std::string::npos) break;
   }
   return whole(count);
 }
@@ -138,6 +142,12 @@ Value join_method(Evaluator& evaluator, const Value& self, const Arguments& argu
       evaluator.items_of(needed(evaluator, arguments.find(0, "iterable"), "a list"));
   for (const Value& item : items) string_argument(evaluator, &item, "an item");
   return string(joined_texts(evaluator, items, *self.text));
+}
+
+Value replace_method(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
+  string_argument(evaluator, arguments.find(0, "old"), "the old text");
+  string_argument(evaluator, arguments.find(1, "new"), "the new text");
+  return replaced(evaluator, self, arguments);
 }
 
 Value get(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
@@ -151,12 +161,12 @@ Value get(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
 }
 
 Value keys(Evaluator& evaluator, const Value& self, const Arguments&) {
-  return sequence(Kind::kList, evaluator.items_of(self));
+  return sequence(Kind::kView, evaluator.items_of(self));
 }
 
 Value values(Evaluator& evaluator, const Value& self, const Arguments&) {
   evaluator.take(self.object->items.size());
-  return sequence(Kind::kList, self.object->items);
+  return sequence(Kind::kView, self.object->items);
 }
 
 Value pairs(Evaluator& evaluator, const Value& self, const Arguments&) {
@@ -164,7 +174,7 @@ Value pairs(Evaluator& evaluator, const Value& self, const Arguments&) {
   for (std::size_t i = 0; i < result.size(); ++i) {
     result[i] = sequence(Kind::kTuple, {result[i], self.object->items[i]});
   }
-  return sequence(Kind::kList, std::move(result));
+  return sequence(Kind::kView, std::move(result));
 }
 
 Value index_of(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
@@ -194,73 +204,60 @@ Value cycle(Evaluator& evaluator, const Value& self, const Arguments& arguments)
   return arguments.positional[self.object->index % arguments.positional.size()];
 }
 
-struct Method {
-  std::string_view name;
-  FilterFunction function;
-};
-
-constexpr std::array<Method, 21> kTextMethods{{
-    {"strip", &strip<Sides::kBoth>},
-    {"lstrip", &strip<Sides::kLeft>},
-    {"rstrip", &strip<Sides::kRight>},
-    {"split", &split},
-    {"rsplit", &rsplit},
-    {"splitlines", &splitlines},
-    {"startswith", &has_affix<false>},
-    {"endswith", &has_affix<true>},
-    {"removeprefix", &without_affix<false>},
-    {"removesuffix", &without_affix<true>},
-    {"upper", &upper},
-    {"lower", &lower},
-    {"title", &title_method},
-    {"capitalize", &capitalized},
-    {"replace", &replaced},
-    {"join", &join_method},
-    {"find", &find_text<false>},
-    {"rfind", &find_text<true>},
-    {"count", &count_text},
-    {"format", &refused},
-    {"format_map", &refused},
+constexpr std::array<Callable, 21> kTextMethods{{
+    {"strip", &strip<Sides::kBoth>, "/chars"},
+    {"lstrip", &strip<Sides::kLeft>, "/chars"},
+    {"rstrip", &strip<Sides::kRight>, "/chars"},
+    {"split", &split, "sep maxsplit"},
+    {"rsplit", &rsplit, "sep maxsplit"},
+    {"splitlines", &splitlines, "keepends"},
+    {"startswith", &has_affix<false>, "/prefix"},
+    {"endswith", &has_affix<true>, "/prefix"},
+    {"removeprefix", &without_affix<false>, "/prefix"},
+    {"removesuffix", &without_affix<true>, "/prefix"},
+    {"upper", &upper, ""},
+    {"lower", &lower, ""},
+    {"title", &title_method, ""},
+    {"capitalize", &capitalized, ""},
+    {"replace", &replace_method, "/old new count"},
+    {"join", &join_method, "/iterable"},
+    {"find", &find_text<false>, "/sub"},
+    {"rfind", &find_text<true>, "/sub"},
+    {"count", &count_text, "/sub"},
+    {"format", &refused, kAnyParameters},
+    {"format_map", &refused, kAnyParameters},
 }};
-constexpr std::array<Method, 9> kDictMethods{{
-    {"get", &get},
-    {"keys", &keys},
-    {"values", &values},
-    {"items", &pairs},
-    {"update", &refused},
-    {"pop", &refused},
-    {"popitem", &refused},
-    {"clear", &refused},
-    {"setdefault", &refused},
+constexpr std::array<Callable, 9> kDictMethods{{
+    {"get", &get, "/key default"},
+    {"keys", &keys, ""},
+    {"values", &values, ""},
+    {"items", &pairs, ""},
+    {"update", &refused, kAnyParameters},
+    {"pop", &refused, kAnyParameters},
+    {"popitem", &refused, kAnyParameters},
+    {"clear", &refused, kAnyParameters},
+    {"setdefault", &refused, kAnyParameters},
 }};
-constexpr std::array<Method, 10> kListMethods{{
-    {"index", &index_of},
-    {"count", &count_items},
-    {"append", &refused},
-    {"extend", &refused},
-    {"insert", &refused},
-    {"pop", &refused},
-    {"remove", &refused},
-    {"clear", &refused},
-    {"sort", &refused},
-    {"reverse", &refused},
+constexpr std::array<Callable, 10> kListMethods{{
+    {"index", &index_of, "/value"},
+    {"count", &count_items, "/value"},
+    {"append", &refused, kAnyParameters},
+    {"extend", &refused, kAnyParameters},
+    {"insert", &refused, kAnyParameters},
+    {"pop", &refused, kAnyParameters},
+    {"remove", &refused, kAnyParameters},
+    {"clear", &refused, kAnyParameters},
+    {"sort", &refused, kAnyParameters},
+    {"reverse", &refused, kAnyParameters},
 }};
-constexpr std::array<Method, 1> kLoopMethods{{{"cycle", &cycle}}};
-
-template <std::size_t kSize>
-FilterFunction found_in(const std::array<Method, kSize>& table, std::string_view name) {
-  for (const Method& method : table) {
-    if (method.name == name) return method.function;
-  }
-  return nullptr;
-}
+constexpr std::array<Callable, 1> kLoopMethods{{{"cycle", &cycle, kAnyParameters}}};
 
 }  // namespace
 
-FilterFunction find_method(const Value& value, std::string_view name) {
+const Callable* find_method(const Value& value, std::string_view name) {
   if (value.is_string()) return found_in(kTextMethods, name);
   if (value.is(Kind::kDict)) return found_in(kDictMethods, name);
-  if (value.is_sequence()) return found_in(kListMethods, name);
+  if (value.is_sequence() || value.is(Kind::kRange)) return found_in(kListMethods, name);
   if (value.is(Kind::kLoop)) return found_in(kLoopMethods, name);
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/printable.h"
 #include "text/code_points.h"
 #include "text/jinja/evaluator.h"
 #include "text/jinja/python_text.h"
@@ -15,11 +16,20 @@ using Kind = Value::Kind;
 std::vector<Value> Evaluator::items_of(const Value& value) {
   std::vector<Value> items;
   switch (value.kind) {
-    case Kind::kUndefined: break;
-    case Kind::kGenerator: items = std::exchange(value.object->items, {}); break;
+    case Kind::kUndefined:
+      break;
+    case Kind::kGenerator:
+      items = std::exchange(value.object->items, {});
+      break;
     case Kind::kList:
-    case Kind::kTuple: items = value.object->items; break;
-    case Kind::kDict: items = value.object->keys; break;
+    case Kind::kTuple:
+    case Kind::kView:
+    case Kind::kRange:
+      items = value.object->items;
+      break;
+    case Kind::kDict:
+      items = value.object->keys;
+      break;
     case Kind::kString:
       take(value.text->size());
       for (std::size_t at = 0; at < value.text->size();) {
@@ -28,7 +38,8 @@ std::vector<Value> Evaluator::items_of(const Value& value) {
         at = end;
       }
       break;
-    default: fail(fmt::format("{} has no items", kind_name(value)));
+    default:
+      fail(fmt::format("{} has no items", kind_name(value)));
   }
   take(items.size());
   return items;
@@ -37,8 +48,10 @@ std::vector<Value> Evaluator::items_of(const Value& value) {
 bool Evaluator::contains(const Value& container, const Value& value) {
   if (container.is_string()) {
     if (!value.is_string()) fail(fmt::format("{} in a string", kind_name(value)));
-    take(container.text->size() / 16);
-    return container.bytes().find(value.bytes()) != std::string::npos;
+    return find(container.bytes(), value.bytes(), 0) != std::string::npos;
+  }
+  if (container.is(Kind::kDict) && (value.is(Kind::kList) || value.is(Kind::kDict))) {
+    fail(fmt::format("{} as the key of a dictionary", kind_name(value)));
   }
   const std::vector<Value> items = items_of(container);
   return std::any_of(items.begin(), items.end(),
@@ -139,11 +152,19 @@ Value Evaluator::arithmetic(const std::string& operation, const Value& left, con
   if (operation == "+") return real(a + b);
   if (operation == "-") return real(a - b);
   if (operation == "*") return real(a * b);
+  // As Python's float_divmod().
   double rest = std::fmod(a, b);
-  if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
-  if (operation == "%") return real(rest == 0 ? std::copysign(0.0, b) : rest);
-  const double quotient = (a - rest) / b;
-  return real(quotient == 0 ? std::copysign(0.0, a / b) : std::round(quotient));
+  double quotient = (a - rest) / b;
+  if (rest == 0) {
+    rest = std::copysign(0.0, b);
+  } else if ((rest < 0) != (b < 0)) {
+    rest += b;
+    quotient -= 1;
+  }
+  if (operation == "%") return real(rest);
+  if (quotient == 0) return real(std::copysign(0.0, a / b));
+  const double floor = std::floor(quotient);
+  return real(quotient - floor > 0.5 ? floor + 1 : floor);
 }
 
 Value Evaluator::whole_arithmetic(const std::string& operation, std::int64_t left,
@@ -161,96 +182,26 @@ Value Evaluator::whole_arithmetic(const std::string& operation, std::int64_t lef
   } else {
     const std::int64_t rest = left % right;
     const bool is_below = rest != 0 && (rest < 0) != (right < 0);
-    result = operation == "%" ? (is_below ? rest + right : rest)
-                              : left / right - (is_below ? 1 : 0);
+    result =
+        operation == "%" ? (is_below ? rest + right : rest) : left / right - (is_below ? 1 : 0);
   }
   if (overflows) fail("a number beyond 63 bits");
   return whole(result);
 }
 
 Value Evaluator::power(const Value& base, const Value& exponent) {
-  if (!exponent.is_whole()) fail("a power whose exponent is a float, which heed does not know");
-  const bool is_inverse = exponent.integer < 0;
-  const bool is_whole = base.is_whole() && !is_inverse;
-  Value result = is_whole ? whole(1) : real(1);
-  constexpr std::int64_t kMost = 4096;
-  const bool is_trivial = base.as_double() == 0 || base.as_double() == 1;
-  if (exponent.integer < -kMost || (exponent.integer > kMost && !is_trivial)) {
-    fail("a power whose exponent is too large");
+  if (!base.is_whole() || !exponent.is_whole() || exponent.integer < 0) {
+    fail("a power that is not of integers, which heed does not know");
   }
+  const bool is_trivial = base.integer >= -1 && base.integer <= 1;
+  if (exponent.integer > 64 && !is_trivial) fail("a number beyond 63 bits");
+  Value result = whole(1);
   const std::int64_t count =
-      is_trivial ? std::min<std::int64_t>(exponent.integer, 1) : exponent.integer;
-  for (std::int64_t i = 0; i < (is_inverse ? -count : count); ++i) {
-    result = is_whole ? whole_arithmetic("*", result.integer, base.integer)
-                      : real(result.number * base.as_double());
+      is_trivial && exponent.integer > 2 ? 2 - exponent.integer % 2 : exponent.integer;
+  for (std::int64_t i = 0; i < count; ++i) {
+    result = whole_arithmetic("*", result.integer, base.integer);
   }
-  if (is_inverse && result.number == 0) fail("a division by zero");
-  return is_inverse ? real(1 / result.number) : result;
-}
-
-namespace {
-
-void append_repr(MarkedText& result, const MarkedText& text) {
-  const char quote = quote_for(text.bytes());
-  result.append(std::string_view(&quote, 1));
-  for (std::size_t at = 0; at < text.size();) {
-    const Character character = character_at(text.bytes(), at);
-    result.append_like(escaped_for_repr(character.value, quote), text, at);
-    at += character.size;
-  }
-  result.append(std::string_view(&quote, 1));
-}
-
-}  // namespace
-
-MarkedText Evaluator::printed(const Value& value) {
-  if (value.is_string()) return *value.text;
-  MarkedText text;
-  print(text, value, false);
-  return text;
-}
-
-// Appends str() of the value, or repr() inside of others.
-void Evaluator::print(MarkedText& text, const Value& value, bool is_inside) {
-  take(1);
-  if (text.size() > kMaxBytes) fail("a text is too long");
-  const auto print_all = [&](std::string_view begin, std::string_view end) {
-    const Object& object = *value.object;
-    text.append(begin);
-    for (std::size_t i = 0; i < object.items.size(); ++i) {
-      if (i > 0) text.append(", ");
-      if (value.is(Kind::kDict)) {
-        print(text, object.keys[i], true);
-        text.append(": ");
-      }
-      print(text, object.items[i], true);
-    }
-    if (value.is(Kind::kTuple) && object.items.size() == 1) text.append(",");
-    text.append(end);
-  };
-  switch (value.kind) {
-    case Kind::kUndefined: text.append(is_inside ? "Undefined" : ""); break;
-    case Kind::kNone: text.append("None"); break;
-    case Kind::kBoolean: text.append(value.integer != 0 ? "True" : "False"); break;
-    case Kind::kInteger: text.append(fmt::format("{}", value.integer)); break;
-    case Kind::kFloat: text.append(repr_of(value.number)); break;
-    case Kind::kString:
-      take(value.text->size());
-      append_repr(text, *value.text);
-      break;
-    case Kind::kList: print_all("[", "]"); break;
-    case Kind::kTuple: print_all("(", ")"); break;
-    case Kind::kDict: print_all("{", "}"); break;
-    default: fail(fmt::format("{} printed", kind_name(value)));
-  }
-}
-
-const Value* Arguments::find(std::size_t position, std::string_view name) const {
-  if (position < positional.size()) return &positional[position];
-  for (const auto& [known, value] : named) {
-    if (known == name) return &value;
-  }
-  return nullptr;
+  return result;
 }
 
 }}}}  // namespace heed::v0::text::jinja

@@ -16,6 +16,7 @@ NodePtr Parser::parse() {
   if (now().kind != Token::Kind::kEnd) {
     fail(fmt::format("the tag '{}' ends nothing", io::printable(following().text)));
   }
+  check_safe();
   return body;
 }
 
@@ -107,10 +108,21 @@ void Parser::finish(std::string_view end) {
   expect_block_end();
 }
 
+// At the end of an output it changes nothing; in a sum Jinja would escape the other side.
+void Parser::check_safe() const {
+  if (safe_ != 0) fail("the filter 'safe' within an expression, which heed does not know");
+}
+
 NodePtr Parser::parse_output() {
   ++at_;
   NodePtr node = make(NodeKind::kOutput);
-  adopt(*node, parse_tuple_or_expression(""));
+  NodePtr value = parse_tuple_or_expression("");
+  while (value->kind == NodeKind::kFilter && value->text == "safe") {
+    value = std::move(value->children[0]);
+    --safe_;
+  }
+  adopt(*node, std::move(value));
+  check_safe();
   if (now().kind != Token::Kind::kOutputEnd) fail_unexpected("'}}'");
   ++at_;
   return node;
@@ -134,7 +146,7 @@ NodePtr Parser::parse_if() {
   NodePtr node = make(NodeKind::kIf);
   do {
     ++at_;
-    adopt(*node, parse_tuple_or_expression(""));
+    adopt(*node, parse_or());
     expect_block_end();
     adopt(*node, parse_body({"elif", "else", "endif"}));
     ++at_;

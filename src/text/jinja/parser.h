@@ -42,6 +42,7 @@ class Parser {
   NodePtr parse_body(std::initializer_list<std::string_view> ends);
   NodePtr parse_statement();
   NodePtr parse_output();
+  void check_safe() const;
   NodePtr parse_if();
   NodePtr parse_for();
   NodePtr parse_set();
@@ -86,6 +87,7 @@ class Parser {
   std::size_t at_ = 0;
   int nesting_ = 0;
   int loops_ = 0;
+  int safe_ = 0;  // uses of the filter 'safe' other than at the end of an output
 };
 
 inline constexpr int kMaxNesting = 200;

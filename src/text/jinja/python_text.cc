@@ -43,8 +43,7 @@ std::optional<char32_t> numeric_escape(std::string_view text, std::size_t& at, s
                                        int base) {
   std::uint32_t value = 0;
   const std::string_view part = text.substr(at, digits);
-  const auto [end, error] =
-      std::from_chars(part.data(), part.data() + part.size(), value, base);
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value, base);
   const auto size = static_cast<std::size_t>(end - part.data());
   if (error != std::errc() || (base == 16 && size != digits)) return std::nullopt;
   if (value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return std::nullopt;
@@ -87,7 +86,8 @@ std::optional<std::string> unescaped(std::string_view literal) {
 std::string upper_of(char32_t value) {
   if (value == 0xDF) return "SS";
   std::string result;
-  append_character(result, static_cast<char32_t>(utf8proc_toupper(static_cast<std::int32_t>(value))));
+  append_character(result,
+                   static_cast<char32_t>(utf8proc_toupper(static_cast<std::int32_t>(value))));
   return result;
 }
 

@@ -20,18 +20,18 @@ struct Place {
 
 enum class NodeKind {
   // statements
-  kText,        // text
-  kOutput,      // children[0]
-  kIf,          // condition, body, condition, body, …; an odd child at the end is the else
-  kFor,         // names: targets; iterable, filter or null, body, else or null
-  kSet,         // names: targets; the value
-  kSetMember,   // names: of the namespace and of its attribute; the value
-  kSetBlock,    // names[0]; body, then filters as a chain around a kCaptured, or null
-  kMacro,       // text: its name; names: parameters; body, then a default or null for each
-  kScope,       // children in a scope of their own
-  kWith,        // names; values, then the body
-  kFilterBlock, // body, the chain of filters around a kCaptured
-  kBody,        // children in order
+  kText,         // text
+  kOutput,       // children[0]
+  kIf,           // condition, body, condition, body, …; an odd child at the end is the else
+  kFor,          // names: targets; iterable, filter or null, body, else or null
+  kSet,          // names: targets; the value
+  kSetMember,    // names: of the namespace and of its attribute; the value
+  kSetBlock,     // names[0]; body, then filters as a chain around a kCaptured, or null
+  kMacro,        // text: its name; names: parameters; body, then a default or null for each
+  kScope,        // children in a scope of their own
+  kWith,         // names; values, then the body
+  kFilterBlock,  // body, the chain of filters around a kCaptured
+  kBody,         // children in order
   kBreak,
   kContinue,
   // expressions
@@ -44,13 +44,13 @@ enum class NodeKind {
   kName,
   kList,
   kTuple,
-  kDict,       // key, value, …
-  kAttribute,  // children[0].text
-  kItem,       // children[0][children[1]]
-  kSlice,      // children[0][1:2:3], each may be null
-  kCall,       // children[0](arguments)
-  kFilter,     // children[0] | text(arguments)
-  kTest,       // children[0] is text(arguments)
+  kDict,         // key, value, …
+  kAttribute,    // children[0].text
+  kItem,         // children[0][children[1]]
+  kSlice,        // children[0][1:2:3], each may be null
+  kCall,         // children[0](arguments)
+  kFilter,       // children[0] | text(arguments)
+  kTest,         // children[0] is text(arguments)
   kConditional,  // then, condition, otherwise or null
   kNot,
   kNegative,

@@ -51,9 +51,10 @@ Value capitalized(Evaluator& evaluator, const Value& value, const Arguments&) {
 Value title_filter(Evaluator& evaluator, const Value& value, const Arguments&) {
   bool is_first = true;
   return recased(evaluator, value, [&](char32_t character) {
-    const bool divides = is_python_space(character) ||
-                         (character < 0x80 && std::string_view("-({[<").find(static_cast<char>(
-                                                  character)) != std::string_view::npos);
+    const bool divides =
+        is_python_space(character) ||
+        (character < 0x80 &&
+         std::string_view("-({[<").find(static_cast<char>(character)) != std::string_view::npos);
     const bool begins = std::exchange(is_first, divides);
     return begins && !divides ? Case::kUpper : Case::kLower;
   });
@@ -66,6 +67,37 @@ Value title_method(Evaluator& evaluator, const Value& value, const Arguments&) {
   });
 }
 
+std::size_t Evaluator::find(std::string_view text, std::string_view part, std::size_t from) {
+  if (part.empty() || from > text.size()) return from > text.size() ? std::string::npos : from;
+  std::size_t compared = 0;
+  for (std::size_t at = from; at + part.size() <= text.size(); ++at) {
+    at = std::min(text.find(part[0], at), text.size());
+    if (at + part.size() > text.size()) break;
+    const auto differs =
+        std::mismatch(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(at));
+    compared += static_cast<std::size_t>(differs.first - part.begin()) + 1;
+    if (compared > 4096) take(std::exchange(compared, 0) / 16);
+    if (differs.first == part.end()) {
+      take((at - from + compared) / 16);
+      return at;
+    }
+  }
+  take((text.size() - from + compared) / 16);
+  return std::string::npos;
+}
+
+std::size_t Evaluator::find_last(std::string_view text, std::string_view part, std::size_t from) {
+  if (part.size() > text.size()) return std::string::npos;
+  std::size_t at = std::min(from, text.size() - part.size());
+  for (std::size_t left = at + 1; left > 0; --left, --at) {
+    const auto differs =
+        std::mismatch(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(at));
+    take(static_cast<std::size_t>(differs.first - part.begin()) / 16 + (left % 16 == 0 ? 1 : 0));
+    if (differs.first == part.end()) return at;
+  }
+  return std::string::npos;
+}
+
 Value replaced(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
   const MarkedText source = evaluator.printed(value);
   const MarkedText old =
@@ -76,7 +108,7 @@ Value replaced(Evaluator& evaluator, const Value& value, const Arguments& argume
   MarkedText result;
   std::size_t done = 0;
   for (std::size_t from = 0; left != 0; --left) {
-    const std::size_t found = source.bytes().find(old.bytes(), from);
+    const std::size_t found = evaluator.find(source.bytes(), old.bytes(), from);
     if (found == std::string::npos) break;
     evaluator.take_text(result.size() + fresh.size() > kMaxBytes ? kMaxBytes + 1 : fresh.size());
     result.append(source.part(done, found));
@@ -96,6 +128,8 @@ MarkedText stripped_part(Evaluator& evaluator, const MarkedText& text, Sides sid
   const bool are_given = characters != nullptr && !characters->is(Value::Kind::kNone);
   const std::string* const set =
       are_given ? &string_argument(evaluator, characters, "the characters") : nullptr;
+  if (set != nullptr && set->size() > 1000) evaluator.fail("too many characters to strip");
+  if (set != nullptr) evaluator.take(text.size() * set->size() / 64);
   const std::string_view part = stripped(text.bytes(), sides, set);
   if (part.empty()) return {};
   const auto begin = static_cast<std::size_t>(part.data() - text.bytes().data());
@@ -137,7 +171,8 @@ std::vector<Value> lines_of(Evaluator& evaluator, const MarkedText& text, bool k
 }
 
 Value indented(Evaluator& evaluator, const Value& value, const Arguments& arguments) {
-  MarkedText text = evaluator.printed(value);
+  string_argument(evaluator, &value, "the text");
+  MarkedText text = *value.text;
   const Value* const width = arguments.find(0, "width");
   MarkedText margin;
   if (width != nullptr && width->is_string()) {

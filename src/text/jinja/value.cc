@@ -73,15 +73,23 @@ Value dictionary(std::vector<Value> keys, std::vector<Value> items) {
 bool is_true(const Value& value) {
   switch (value.kind) {
     case Kind::kUndefined:
-    case Kind::kNone: return false;
+    case Kind::kNone:
+      return false;
     case Kind::kBoolean:
-    case Kind::kInteger: return value.integer != 0;
-    case Kind::kFloat: return value.number != 0;
-    case Kind::kString: return !value.text->empty();
+    case Kind::kInteger:
+      return value.integer != 0;
+    case Kind::kFloat:
+      return value.number != 0;
+    case Kind::kString:
+      return !value.text->empty();
     case Kind::kList:
     case Kind::kTuple:
-    case Kind::kDict: return !value.object->items.empty();
-    default: return true;
+    case Kind::kView:
+    case Kind::kRange:
+    case Kind::kDict:
+      return !value.object->items.empty();
+    default:
+      return true;
   }
 }
 
@@ -115,13 +123,21 @@ bool equal(const Value& left, const Value& right, std::int64_t& steps) {
   if (left.kind != right.kind) return false;
   switch (left.kind) {
     case Kind::kUndefined:
-    case Kind::kNone: return true;
-    case Kind::kString: return left.bytes() == right.bytes();
+    case Kind::kNone:
+      return true;
+    case Kind::kString:
+      if (left.text->size() != right.text->size()) return false;
+      steps -= static_cast<std::int64_t>(left.text->size() / 64);
+      return left.bytes() == right.bytes();
     case Kind::kList:
     case Kind::kTuple:
-    case Kind::kDict: return same_items(left, right, steps);
-    case Kind::kFunction: return left.bytes() == right.bytes();
-    default: return left.object == right.object;
+    case Kind::kRange:
+    case Kind::kDict:
+      return same_items(left, right, steps);
+    case Kind::kFunction:
+      return left.bytes() == right.bytes();
+    default:
+      return left.object == right.object;
   }
 }
 
@@ -135,21 +151,40 @@ const Value* member(const Value& value, std::string_view key) {
 
 std::string_view kind_name(const Value& value) {
   switch (value.kind) {
-    case Kind::kUndefined: return "undefined";
-    case Kind::kNone: return "none";
-    case Kind::kBoolean: return "a boolean";
-    case Kind::kInteger: return "an integer";
-    case Kind::kFloat: return "a float";
-    case Kind::kString: return "a string";
-    case Kind::kList: return "a list";
-    case Kind::kTuple: return "a tuple";
-    case Kind::kGenerator: return "a generator";
-    case Kind::kDict: return "a dictionary";
-    case Kind::kNamespace: return "a namespace";
-    case Kind::kLoop: return "a loop";
-    case Kind::kMacro: return "a macro";
-    case Kind::kMethod: return "a method";
-    case Kind::kFunction: return "a function";
+    case Kind::kUndefined:
+      return "undefined";
+    case Kind::kNone:
+      return "none";
+    case Kind::kBoolean:
+      return "a boolean";
+    case Kind::kInteger:
+      return "an integer";
+    case Kind::kFloat:
+      return "a float";
+    case Kind::kString:
+      return "a string";
+    case Kind::kList:
+      return "a list";
+    case Kind::kTuple:
+      return "a tuple";
+    case Kind::kGenerator:
+      return "a generator";
+    case Kind::kView:
+      return "a view of a dictionary";
+    case Kind::kRange:
+      return "a range";
+    case Kind::kDict:
+      return "a dictionary";
+    case Kind::kNamespace:
+      return "a namespace";
+    case Kind::kLoop:
+      return "a loop";
+    case Kind::kMacro:
+      return "a macro";
+    case Kind::kMethod:
+      return "a method";
+    case Kind::kFunction:
+      return "a function";
   }
   return "";
 }

@@ -26,6 +26,8 @@ struct Value {
     kList,
     kTuple,
     kGenerator,  // gives its items once
+    kView,       // the keys, values or items of a dictionary
+    kRange,
     kDict,
     kNamespace,
     kLoop,
@@ -54,9 +56,9 @@ struct Value {
 struct Object {
   std::vector<Value> keys;  // of dictionaries and namespaces
   std::vector<Value> items;
-  int depth = 1;              // levels of values below
-  std::size_t index = 0;      // of the current item of a loop
-  int level = 0;              // the loops around a loop
+  int depth = 1;          // levels of values below
+  std::size_t index = 0;  // of the current item of a loop
+  int level = 0;          // the loops around a loop
   const Node* macro = nullptr;
 };
 

@@ -59,10 +59,16 @@ json decoded(const heed::text::Tokenizer& tokenizer, const json& request) {
 
 json rendered(const heed::text::Tokenizer& tokenizer, const json& request) {
   std::vector<heed::text::ChatMessage> messages;
-  for (const json& message : request.at("messages")) messages.push_back({message[0], message[1]});
-  heed::text::ChatOptions options{.add_generation_prompt = request.value("prompt", true)};
-  if (request.contains("tools")) options.tools = request["tools"].dump();
-  if (request.contains("variables")) options.variables = request["variables"].dump();
+  for (const json& message : request.at("messages")) {
+    if (message.is_string()) {
+      messages.push_back({.role = {}, .content = {}, .json = message});
+    } else {
+      messages.push_back({message[0], message[1]});
+    }
+  }
+  const heed::text::ChatOptions options{.add_generation_prompt = request.value("prompt", true),
+                                        .tools = request.value("tools", ""),
+                                        .variables = request.value("variables", "")};
   try {
     return {{"text", tokenizer.apply_chat_template(messages, options)},
             {"ids", tokenizer.encode_chat(messages, options).ids}};
