@@ -224,6 +224,55 @@ class ReplacingStep final : public LiteralStep {
   std::string content_;
 };
 
+class MarksStep final : public LiteralStep {
+ public:
+  MarksStep(std::string mark, bool has_first)
+      : LiteralStep(std::move(mark)), is_dropped_(has_first) {}
+
+ protected:
+  void take_match() override {
+    if (!is_dropped_) known_ += ' ';
+  }
+  void take_other(std::string_view bytes) override { known_ += bytes; }
+  void take_end() override { is_dropped_ = false; }
+
+ private:
+  bool is_dropped_;
+};
+
+// Holds back the last part.
+class SuffixStep final : public WholePartStep {
+ public:
+  explicit SuffixStep(std::string suffix) : suffix_(std::move(suffix)) {}
+
+  void finish() override {
+    if (last_) write_part(replaced(*last_, ""));
+    last_.reset();
+    next().finish();
+  }
+
+ protected:
+  void take_part(const std::string& part) override {
+    if (last_) write_part(replaced(*last_, " "));
+    last_ = part;
+  }
+
+ private:
+  std::string replaced(std::string_view part, std::string_view content) const {
+    std::string text;
+    std::size_t done = 0;
+    for (std::size_t found = part.find(suffix_); found != part.npos;
+         found = part.find(suffix_, done)) {
+      text.append(part.substr(done, found - done)).append(content);
+      done = found + suffix_.size();
+    }
+    return text.append(part.substr(done));
+  }
+
+  std::string suffix_;
+  std::optional<std::string> last_;
+};
+
 class StrippingStep final : public LiteralStep {
  public:
   explicit StrippingStep(const StripDecoder& strip)
@@ -273,13 +322,23 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kEnglish
 
 Decoder word_piece_decoder(const std::string& prefix, bool cleans) {
   std::vector<Decoder> decoders{decoder_of<WordPieceStep>(prefix)};
-  if (cleans) {
-    for (const auto& [pattern, content] : kEnglish) {
-      decoders.push_back(replacing_decoder(std::string(pattern), std::string(content)));
-    }
+  if (cleans) decoders.push_back(english_decoder());
+  return decoders_of(decoders);
+}
+
+Decoder english_decoder() {
+  std::vector<Decoder> decoders;
+  for (const auto& [pattern, content] : kEnglish) {
+    decoders.push_back(replacing_decoder(std::string(pattern), std::string(content)));
   }
   return decoders_of(decoders);
 }
+
+Decoder marks_decoder(const std::string& mark, bool has_first) {
+  return decoder_of<MarksStep>(mark, has_first);
+}
+
+Decoder suffix_decoder(const std::string& suffix) { return decoder_of<SuffixStep>(suffix); }
 
 Decoder byte_level_decoder() { return decoder_of<ByteLevelStep>(); }
 

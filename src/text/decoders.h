@@ -53,6 +53,14 @@ using Decoder = std::vector<std::function<std::unique_ptr<DecodeStep>()>>;
 // Puts ' ' before each token but the first, unless it begins with `prefix`, which is removed.
 // `cleans` removes spaces that English does not have: "do n't ." → "don't."
 Decoder word_piece_decoder(const std::string& prefix, bool cleans);
+// What it does in each part if it `cleans`.
+Decoder english_decoder();
+
+// Turns `mark`, one character, into ' ', but with `has_first` removes those of the first part.
+Decoder marks_decoder(const std::string& mark, bool has_first);
+
+// Turns every `suffix`, which is not empty, into ' ', but removes those of the last part.
+Decoder suffix_decoder(const std::string& suffix);
 
 // Decodes the bytes of all tokens into one part. A token that is not in the visible form is kept as
 // it is.

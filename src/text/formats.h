@@ -17,6 +17,7 @@
 #include "text/decoders.h"
 #include "text/framing.h"
 #include "text/normalizers.h"
+#include "text/pattern.h"
 #include "text/pre_tokenizers.h"
 #include "text/token_models.h"
 
@@ -88,6 +89,14 @@ std::int64_t checked_id(const io::JsonPart& part, const TokenTable& tokens, std:
 
 // Returns the non-empty string of {"String": …}; throws for {"Regex": …}.
 std::string read_literal(const io::JsonPart& pattern);
+
+std::shared_ptr<const Pattern> read_regex(const io::JsonPart& part);
+
+// Throws unless the string is one character.
+void check_character(const io::JsonPart& part);
+
+// The settings of "Metaspace", which a pre-tokenizer and a decoder share.
+SpaceMarking read_space_marking(const io::JsonPart& part);
 
 // Throws "… is 'X', which heed does not know".
 [[noreturn]] void fail_unknown(const io::JsonPart& type);

@@ -13,7 +13,7 @@
 #include "heed/core/function_ref.h"
 #include "heed/text/tokenizer.h"
 #include "text/normalizers.h"
-#include "text/split_patterns.h"
+#include "text/span.h"
 
 namespace heed { inline namespace v0 { namespace text {
 

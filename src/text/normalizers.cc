@@ -65,6 +65,13 @@ struct Block {
   char32_t last;
 };
 
+template <std::size_t kCount>
+bool is_in(const std::array<Block, kCount>& blocks, char32_t value) noexcept {
+  return std::any_of(blocks.begin(), blocks.end(), [value](const Block& block) {
+    return value >= block.first && value <= block.last;
+  });
+}
+
 // The blocks that BERT calls Chinese: the ideographs of Unicode 8.
 bool is_han(char32_t value) noexcept {
   constexpr std::array<Block, 8> kBlocks{{{0x4E00, 0x9FFF},
@@ -75,9 +82,7 @@ bool is_han(char32_t value) noexcept {
                                           {0x2B920, 0x2CEAF},
                                           {0xF900, 0xFAFF},
                                           {0x2F800, 0x2FA1F}}};
-  return std::any_of(kBlocks.begin(), kBlocks.end(), [value](const Block& block) {
-    return value >= block.first && value <= block.last;
-  });
+  return is_in(kBlocks, value);
 }
 
 AlignedText clean(const AlignedText& text) {
@@ -145,6 +150,67 @@ AlignedText replace_all(const AlignedText& text, const std::string& pattern,
     writer.put(content, text.origin(found, done));
   }
   writer.copy(done, text.size());
+  return writer.take();
+}
+
+AlignedText replace_pattern(const AlignedText& text, const Pattern& pattern,
+                            const std::string& content) {
+  AlignedWriter writer(text);
+  std::size_t done = 0;
+  pattern.find(text.bytes(), {0, text.size()}, [&](Span match) {
+    writer.copy(done, match.begin);
+    writer.put(content, text.origin(match.begin, match.end));
+    done = match.end;
+  });
+  writer.copy(done, text.size());
+  return writer.take();
+}
+
+AlignedText strip_space(const AlignedText& text, bool at_begin, bool at_end) {
+  std::size_t begin = 0;
+  std::size_t end = text.size();
+  while (at_begin && begin < end) {
+    const auto [value, size] = character_at(text.bytes(), begin);
+    if (!is_space(value)) break;
+    begin += size;
+  }
+  while (at_end && begin < end) {
+    const auto [value, size] = character_before(text.bytes(), end);
+    if (!is_space(value)) break;
+    end -= size;
+  }
+  return text.slice(begin, end);
+}
+
+AlignedText normalize_nmt(const AlignedText& text) {
+  constexpr std::array<Block, 6> kRemoved{
+      {{0x01, 0x08}, {0x0B, 0x0B}, {0x0E, 0x1F}, {0x7F, 0x7F}, {0x8F, 0x8F}, {0x9F, 0x9F}}};
+  constexpr std::array<Block, 8> kSpaces{{{0x09, 0x0A},
+                                          {0x0C, 0x0D},
+                                          {0x1680, 0x1680},
+                                          {0x200B, 0x200F},
+                                          {0x2028, 0x2029},
+                                          {0x2581, 0x2581},
+                                          {0xFEFF, 0xFEFF},
+                                          {0xFFFD, 0xFFFD}}};
+  AlignedWriter writer(text);
+  for_each_character(text.bytes(), [&](Character character, std::size_t at) {
+    const std::size_t end = at + character.size;
+    if (is_in(kRemoved, character.value)) return;
+    if (is_in(kSpaces, character.value)) {
+      writer.put(" ", text.origin(at, end));
+    } else {
+      writer.copy(at, end);
+    }
+  });
+  return writer.take();
+}
+
+AlignedText show_bytes(const AlignedText& text) {
+  AlignedWriter writer(text);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    writer.put(visible_byte(static_cast<unsigned char>(text.bytes()[at])), text.origin(at));
+  }
   return writer.take();
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/text/tokenizer.h"
+#include "text/pattern.h"
 
 namespace heed { inline namespace v0 { namespace text {
 
@@ -82,6 +83,20 @@ AlignedText strip_marks(const AlignedText& text);
 // Replaces every occurrence of `pattern`, which is not empty, from left to right.
 AlignedText replace_all(const AlignedText& text, const std::string& pattern,
                         const std::string& content);
+
+// Replaces every match of `pattern`.
+AlignedText replace_pattern(const AlignedText& text, const Pattern& pattern,
+                            const std::string& content);
+
+// Removes white space at the beginning and at the end.
+AlignedText strip_space(const AlignedText& text, bool at_begin, bool at_end);
+
+// The normalisation of neural machine translation: removes control characters of ASCII, and turns
+// invisible characters into ' '. Source: the rules "nmt_nfkc" of SentencePiece
+AlignedText normalize_nmt(const AlignedText& text);
+
+// Turns bytes into their visible characters.
+AlignedText show_bytes(const AlignedText& text);
 
 // Puts `prefix` before a text that is not empty. The prefix has no bytes in the original.
 AlignedText prepend(AlignedText text, const std::string& prefix);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "text/code_points.h"
+#include "text/split_patterns.h"
 
 namespace heed { inline namespace v0 { namespace text {
 namespace {
@@ -104,10 +105,16 @@ void split_literal(PreTokenized& text, const LiteralSplit& split) {
   });
 }
 
-void split_pattern(PreTokenized& text, SplitPattern pattern) {
-  std::vector<Span> pieces;
-  for (const Span piece : text.pieces) append_matches(pieces, text.text.bytes(), piece, pattern);
-  text.pieces = std::move(pieces);
+void split_pattern(PreTokenized& text, const PatternSplit& split) {
+  cut_pieces(text, split.behavior, [&](Cutter& cutter, Span piece) {
+    std::size_t done = piece.begin;
+    split.pattern->find(text.text.bytes(), piece, [&](Span match) {
+      cutter.add({done, match.begin}, split.inverts);
+      cutter.add(match, !split.inverts);
+      done = match.end;
+    });
+    cutter.add({done, piece.end}, split.inverts);
+  });
 }
 
 void split_bert(PreTokenized& text) {
@@ -139,39 +146,78 @@ void split_words(PreTokenized& text) {
   text.pieces = std::move(pieces);
 }
 
-void split_byte_level(PreTokenized& text, const ByteLevelSplit& options) {
-  if (options.adds_space) {
-    PreTokenized spaced;
-    AlignedWriter writer(text.text);
-    std::size_t written = 0;
-    for (const Span piece : text.pieces) {
-      const std::size_t begin = written;
-      if (text.text.bytes()[piece.begin] != ' ') {
-        const std::int64_t origin = text.text.origin(piece.begin).begin;
-        writer.put(" ", {origin, origin});
-        ++written;
-      }
-      writer.copy(piece.begin, piece.end);
-      written += piece.end - piece.begin;
-      spaced.pieces.push_back({begin, written});
-    }
-    spaced.text = writer.take();
-    text = std::move(spaced);
-  }
-  if (options.splits) split_pattern(text, SplitPattern::kGpt2);
+namespace {
 
+// Rewrites the pieces of a text one after another. `write(writer, piece)` returns the size of the
+// new piece.
+template <class Write>
+void rewrite_pieces(PreTokenized& text, const Write& write) {
   AlignedWriter writer(text.text);
   std::size_t written = 0;
   for (Span& piece : text.pieces) {
     const std::size_t begin = written;
-    for (std::size_t at = piece.begin; at < piece.end; ++at) {
-      const auto visible = visible_byte(static_cast<unsigned char>(text.text.bytes()[at]));
-      writer.put(visible, text.text.origin(at));
-      written += visible.size();
-    }
+    written += write(writer, piece);
     piece = {begin, written};
   }
   text.text = writer.take();
+}
+
+// Writes a mark that has no bytes in the original before a piece.
+void put_before(AlignedWriter& writer, const AlignedText& text, Span piece, std::string_view mark) {
+  const std::int64_t origin = text.origin(piece.begin).begin;
+  writer.put(mark, {origin, origin});
+}
+
+}  // namespace
+
+void mark_spaces(PreTokenized& text, const SpaceMarking& options) {
+  using Prefix = SpaceMarking::Prefix;
+  rewrite_pieces(text, [&](AlignedWriter& writer, Span piece) {
+    const std::string_view bytes = text.text.bytes().substr(piece.begin, piece.end - piece.begin);
+    const bool may_have_prefix =
+        options.prefix == Prefix::kAlways ||
+        (options.prefix == Prefix::kFirst && text.text.origin(piece.begin).begin == 0);
+    std::size_t size = 0;
+    if (may_have_prefix && bytes.front() != ' ' && !bytes.starts_with(options.mark)) {
+      put_before(writer, text.text, piece, options.mark);
+      size += options.mark.size();
+    }
+    for (std::size_t at = piece.begin; at < piece.end; ++at) {
+      const bool is_space = text.text.bytes()[at] == ' ';
+      if (is_space) {
+        writer.put(options.mark, text.text.origin(at));
+      } else {
+        writer.copy(at, at + 1);
+      }
+      size += is_space ? options.mark.size() : 1;
+    }
+    return size;
+  });
+  if (options.splits) {
+    split_literal(text, {options.mark, SplitBehavior::kMergedWithNext, false});
+  }
+}
+
+void split_byte_level(PreTokenized& text, const ByteLevelSplit& options) {
+  static const PatternSplit kSplit{std::make_shared<const Pattern>(split_patterns::kGpt2)};
+  if (options.adds_space) {
+    rewrite_pieces(text, [&](AlignedWriter& writer, Span piece) {
+      const bool has_space = text.text.bytes()[piece.begin] == ' ';
+      if (!has_space) put_before(writer, text.text, piece, " ");
+      writer.copy(piece.begin, piece.end);
+      return piece.end - piece.begin + (has_space ? 0 : 1);
+    });
+  }
+  if (options.splits) split_pattern(text, kSplit);
+  rewrite_pieces(text, [&](AlignedWriter& writer, Span piece) {
+    std::size_t size = 0;
+    for (std::size_t at = piece.begin; at < piece.end; ++at) {
+      const auto visible = visible_byte(static_cast<unsigned char>(text.text.bytes()[at]));
+      writer.put(visible, text.text.origin(at));
+      size += visible.size();
+    }
+    return size;
+  });
 }
 
 }}}  // namespace heed::v0::text

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "text/normalizers.h"
-#include "text/split_patterns.h"
+#include "text/pattern.h"
+#include "text/span.h"
 
 namespace heed { inline namespace v0 { namespace text {
 
@@ -39,8 +41,22 @@ struct LiteralSplit {
 };
 void split_literal(PreTokenized& text, const LiteralSplit& split);
 
-// Cuts into the matches of a pattern.
-void split_pattern(PreTokenized& text, SplitPattern pattern);
+// Cuts at the matches of a pattern. With `inverts`, the text between them is the match.
+struct PatternSplit {
+  std::shared_ptr<const Pattern> pattern;
+  SplitBehavior behavior = SplitBehavior::kIsolated;
+  bool inverts = false;
+};
+void split_pattern(PreTokenized& text, const PatternSplit& split);
+
+// Turns spaces into `mark`, puts one before each piece that does not begin with one, or before the
+// piece at the beginning of the original text, and cuts before the marks.
+struct SpaceMarking {
+  enum class Prefix { kAlways, kFirst, kNever } prefix = Prefix::kAlways;
+  std::string mark = "▁";  // one character
+  bool splits = true;
+};
+void mark_spaces(PreTokenized& text, const SpaceMarking& options);
 
 // Splits at white space, and makes each punctuation character a piece.
 void split_bert(PreTokenized& text);

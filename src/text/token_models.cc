@@ -81,12 +81,8 @@ std::optional<std::int64_t> TokenTable::find_in_model(std::string_view token) co
 
 namespace {
 
-constexpr std::uint32_t kFirstTokens = 0;
-constexpr std::uint32_t kLaterTokens = 1;
-
-std::uint64_t edge(std::uint32_t node, char byte) {
-  return std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
-}
+constexpr ByteTrie::Node kFirstTokens = 0;
+constexpr ByteTrie::Node kLaterTokens = 1;
 
 }  // namespace
 
@@ -95,33 +91,21 @@ WordPiece::WordPiece(const TokenTable& tokens, const WordPieceOptions& options)
   for (std::int64_t id = 0; id < tokens.size(); ++id) {
     if (!tokens.is_in_model(id)) continue;
     const std::string_view token = tokens.token(id);
-    add(kFirstTokens, token, id);
-    if (token.starts_with(options.prefix)) {
-      add(kLaterTokens, token.substr(options.prefix.size()), id);
-    }
+    const auto add = [&](ByteTrie::Node root, const std::string& prefix) {
+      if (token.size() <= prefix.size() || !token.starts_with(prefix)) return;
+      tokens_.value(root, token.substr(prefix.size())) = id;
+    };
+    add(kFirstTokens, options.first_prefix);
+    add(kLaterTokens, options.prefix);
   }
 }
 
-void WordPiece::add(Node root, std::string_view token, std::int64_t id) {
-  Node node = root;
-  for (const char byte : token) {
-    const auto [child, is_new] =
-        children_.emplace(edge(node, byte), static_cast<Node>(ids_.size()));
-    if (is_new) ids_.push_back(-1);
-    node = child->second;
-  }
-  if (node != root) ids_[node] = id;
-}
-
-PieceToken WordPiece::longest(Node root, std::string_view piece, std::size_t begin) const {
+PieceToken WordPiece::longest(ByteTrie::Node root, std::string_view piece,
+                              std::size_t begin) const {
   PieceToken best{-1, begin, begin};
-  Node node = root;
-  for (std::size_t at = begin; at < piece.size(); ++at) {
-    const auto child = children_.find(edge(node, piece[at]));
-    if (child == children_.end()) break;
-    node = child->second;
-    if (ids_[node] >= 0) best = {ids_[node], begin, at + 1};
-  }
+  tokens_.find(root, piece, begin, [&](std::int64_t id, std::size_t end) {
+    best = {id, begin, end};
+  });
   return best;
 }
 

@@ -9,7 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "text/split_patterns.h"
+#include "text/byte_trie.h"
+#include "text/span.h"
 
 namespace heed { inline namespace v0 { namespace text {
 
@@ -109,6 +110,7 @@ class BytePairs : public Model {
 
 struct WordPieceOptions {
   std::int64_t unknown = 0;           // for a word that no sequence of tokens makes up
+  std::string first_prefix;           // of tokens that begin a word
   std::string prefix = "##";          // of tokens that continue a word
   std::int64_t max_characters = 100;  // longer words are unknown
 };
@@ -119,16 +121,26 @@ class WordPiece : public Model {
   void tokenize(std::string_view piece, std::vector<PieceToken>& tokens) const override;
 
  private:
-  using Node = std::uint32_t;
-
-  void add(Node root, std::string_view token, std::int64_t id);
   // The longest token in the tree below `root` that piece[begin…] starts with. Its end is `begin`
   // if there is none.
-  PieceToken longest(Node root, std::string_view piece, std::size_t begin) const;
+  PieceToken longest(ByteTrie::Node root, std::string_view piece, std::size_t begin) const;
 
   WordPieceOptions options_;
-  std::unordered_map<std::uint64_t, Node> children_;  // by node << 8 | byte
-  std::vector<std::int64_t> ids_{-1, -1};  // of the tokens that end at a node; -1 if none
+  ByteTrie tokens_{2};  // those that begin a word, and those that continue it
+};
+
+// Each piece is a token, or unknown.
+class WordLevel : public Model {
+ public:
+  // `tokens` must outlive this object.
+  WordLevel(const TokenTable& tokens, std::int64_t unknown) : tokens_(tokens), unknown_(unknown) {}
+  void tokenize(std::string_view piece, std::vector<PieceToken>& tokens) const override {
+    tokens.push_back({tokens_.find_in_model(piece).value_or(unknown_), 0, piece.size()});
+  }
+
+ private:
+  const TokenTable& tokens_;
+  std::int64_t unknown_;
 };
 
 // The merges of SentencePiece's BPE: any two adjacent tokens that form a token may be merged, those

@@ -1,5 +1,6 @@
 """heed's tokenizers against the library whose files they read: ids, ranges and decoded bytes of the same texts."""
 
+import functools
 import json
 import os
 import pathlib
@@ -22,6 +23,8 @@ from tokenizers import (  # noqa: E402
     processors,
     trainers,
 )
+
+from character_maps import character_map, compatible_rules  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LLAMA3 = (
@@ -122,6 +125,137 @@ def characters(**options) -> Tokenizer:
     return tokenizer
 
 
+TEKKEN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|"
+    r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+ENGLISH = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+GPT4O = TEKKEN.replace("]+|[^", f"]+{ENGLISH}|[^").replace(r"]*|\p{N}|", rf"]*{ENGLISH}|\p{{N}}{{1,3}}|")
+CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+HAN = "[一-龥ࠀ-一가-퟿]+"
+LETTERS = (
+    r"\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼ"
+    r"ℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+"
+)
+# The pre-tokenizers of families, as their files have them.
+DIGITS = pre_tokenizers.Digits(individual_digits=True)
+FAMILIES = {
+    "tekken": [TEKKEN],
+    "gpt-4o": [GPT4O],
+    "deepseek-llm": [r"[\r\n]", LETTERS, r"\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$", HAN, DIGITS],
+    "deepseek-coder": [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", HAN, DIGITS],
+    "deepseek-v3": [
+        r"\p{N}{1,3}",
+        "[一-龥぀-ゟ゠-ヿ]+",
+        r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ],
+    "falcon": [pre_tokenizers.Punctuation("contiguous"), GPT2, pre_tokenizers.Digits(), "[0-9][0-9][0-9]"],
+    "bloom": [r" ?[^(\s|[.,!?…。，、।۔،])]+"],
+    "bailing": [
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
+    ],
+}
+
+
+@functools.cache
+def plain_bytes() -> str:
+    return byte_pairs(cut_by(LLAMA3)).to_str()
+
+
+def family(steps: list, **changes) -> Tokenizer:
+    """BPE over bytes with one trained vocabulary, and texts that are cut at one pattern after another."""
+    tokenizer = Tokenizer.from_str(plain_bytes())
+    splits = [pre_tokenizers.Split(Regex(step), "isolated") if isinstance(step, str) else step for step in steps]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    for name, value in changes.items():
+        setattr(tokenizer, name, value)
+    return tokenizer
+
+
+def clip() -> Tokenizer:
+    """Words that end with a mark, as of CLIP."""
+    splits = pre_tokenizers.Split(Regex(CLIP), "removed", invert=True)
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([splits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False)
+    tokenizer.train_from_iterator(CORPUS[:4], trainer)
+    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
+    return tokenizer
+
+
+SPECIAL = ["<pad>", "</s>", "<unk>", "<s>"]
+
+
+@functools.cache
+def pieces() -> tuple[tuple[str, float], ...]:
+    """The pieces of a unigram model."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=900, special_tokens=SPECIAL, unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator([*CORPUS[:3], CORPUS[-1]], trainer)
+    return tuple((piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"])
+
+
+@functools.cache
+def rules() -> bytes:
+    return character_map(compatible_rules())
+
+
+def unigram(normalizer: list, splits: pre_tokenizers.PreTokenizer, mark: pre_tokenizers.Metaspace, more: tuple = (), **options) -> Tokenizer:
+    tokenizer = Tokenizer(models.Unigram([*pieces(), *more], unk_id=2, **options))
+    tokenizer.normalizer = normalizers.Sequence(normalizer)
+    tokenizer.pre_tokenizer = splits
+    tokenizer.decoder = decoders.Metaspace(mark.replacement, mark.prepend_scheme, mark.split)
+    tokenizer.add_special_tokens([*SPECIAL, AddedToken("<mask>", lstrip=True, normalized=False)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
+    )
+    return tokenizer
+
+
+def marked(scheme: str = "always", split: bool = True) -> pre_tokenizers.Metaspace:
+    return pre_tokenizers.Metaspace("▁", scheme, split)
+
+
+def t5() -> Tokenizer:
+    return unigram([normalizers.Precompiled(rules())], pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), marked()]), marked())
+
+
+def xlm_roberta() -> Tokenizer:
+    steps = [normalizers.Precompiled(rules()), normalizers.Strip(left=False, right=True), normalizers.Replace(Regex(" {2,}"), "▁")]
+    return unigram(steps, marked(), marked())
+
+
+def albert() -> Tokenizer:
+    steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents()]
+    steps += [normalizers.Lowercase(), normalizers.Precompiled(rules()), normalizers.Replace(Regex(" {2,}"), " ")]
+    return unigram(steps, marked(), marked())
+
+
+def first() -> Tokenizer:
+    """With a mark before the text alone, and bytes of unknown characters."""
+    bytes_of = tuple((f"<0x{byte:02X}>", 0.0) for byte in range(256))
+    return unigram([normalizers.Nmt(), normalizers.Strip()], marked("first", False), marked("first", False), bytes_of, byte_fallback=True)
+
+
+def word_level() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.CharDelimiterSplit("a"), pre_tokenizers.Whitespace()])
+    tokenizer.train_from_iterator(CORPUS[:4], trainers.WordLevelTrainer(vocab_size=900, special_tokens=["<unk>"], show_progress=False))
+    return tokenizer
+
+
+def gemma() -> Tokenizer:
+    tokenizer = characters(byte_fallback=True, fuse_unk=True)
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    return tokenizer
+
+
 def folding() -> normalizers.Normalizer:
     return normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase()])
 
@@ -155,7 +289,17 @@ MAKERS = {
     "fallback": lambda: characters(byte_fallback=True),
     "unknown": characters,
     "fused": lambda: characters(fuse_unk=True),
-}
+    "gemma": gemma,
+    "command-r": lambda: family([DIGITS, GPT2], normalizer=normalizers.NFC()),
+    "bytes-first": lambda: family([], normalizer=normalizers.ByteLevel(), pre_tokenizer=pre_tokenizers.Split(Regex("Ġ?[^Ġ]+"), "contiguous")),
+    "clip": clip,
+    "t5": t5,
+    "xlm-roberta": xlm_roberta,
+    "albert": albert,
+    "never": lambda: unigram([normalizers.NFKC()], marked("never"), marked("never")),
+    "first": first,
+    "word-level": word_level,
+} | {name: functools.partial(family, steps) for name, steps in FAMILIES.items()}
 
 
 def real_ones() -> dict[str, pathlib.Path]:
@@ -193,7 +337,7 @@ def pair(request: pytest.FixtureRequest, build: pathlib.Path, tmp_path_factory: 
 WORDS = (
     "the cat Straße don't WE'LL it's I'D we've 'S 'ſ 12 1234567 3.14 naïve e\u0301te\u0301 İstanbul ΑΣ 猫 ねこ 고양이 한글 "
     "बिल्ली \u0301 \u200d \u00a0 \u3000 \t \n \r\n \n\n   ! ?? ... <|endoftext|> <|im_start|> <user> <left> <right> Tool Tools "
-    "[MASK] [SEP] ﬁ ² ½ Ⅳ Ⓐ 👩‍👩‍👧 🇩🇪 \u0085 \u2028 \ufeff \ufffd a_b a--b (x) {y} $5 ^ ~ `k` ##ing \U0001f600 \x00 \x07 ᄀ\u1161\u11a8"
+    "[MASK] [SEP] </s> <mask> ▁ `` '' ﬁ ² ½ Ⅳ Ⓐ 👩‍👩‍👧 🇩🇪 \u0085 \u2028 \ufeff \ufffd a_b a--b (x) {y} $5 ^ ~ `k` ##ing \U0001f600 \x00 \x07 ᄀ\u1161\u11a8"
 ).split(" ")
 
 
@@ -239,8 +383,9 @@ def whole_characters(text: str, ranges: list[list[int]]) -> list[list[int]]:
 # Intended differences of ranges: the range of a composed character in heed contains all of its parts, and reordered
 # marks each have their own. A token that is only a space put before the text has no range. White space trimmed off a
 # token that begins with such a space differs too.
-COMPOSING = {"qwen2", "nfkc", "nfkd"}
-PREFIXES = {"roberta": "Ġ", "fallback": "▁", "unknown": "▁", "fused": "▁"}
+UNIGRAM = {"t5", "xlm-roberta", "albert", "never", "first"}
+COMPOSING = {"qwen2", "nfkc", "nfkd", "command-r", "clip", *UNIGRAM}
+PREFIXES = {"roberta": "Ġ", "fallback": "▁", "unknown": "▁", "fused": "▁"} | dict.fromkeys(UNIGRAM, "▁")
 
 
 def is_composed(text: str) -> bool:
@@ -267,7 +412,9 @@ def differences(pair: Pair, texts: list[str], ranges: bool = True, **options) ->
         if not ranges or (pair.name in COMPOSING and (is_composed(text) or is_reordered(text))):
             continue
         triples = zip(theirs.tokens, whole_characters(text, ours["ranges"]), byte_ranges(text, theirs.offsets), strict=True)
-        wrong = [triple for triple in triples if triple[1] != triple[2] and not triple[0].startswith(pair.prefix)]
+        # The library gives each byte of unknown characters all of them.
+        is_other = (pair.prefix, "<0x") if pair.name == "first" else pair.prefix
+        wrong = [triple for triple in triples if triple[1] != triple[2] and not triple[0].startswith(is_other)]
         result.extend((text, f"{token}: {ours_of} is not {theirs_of}") for token, ours_of, theirs_of in wrong)
     return result
 
@@ -277,7 +424,17 @@ def test_random_texts(pair: Pair) -> None:
 
 
 def test_without_special_tokens(pair: Pair) -> None:
-    assert differences(pair, drawn_texts(2, 300), special=False, parse=False) == []
+    texts = drawn_texts(2, 300)
+    if pair.name in UNIGRAM:  # there the library finds a special token in a text as any other
+        texts = [text for text in texts if not any(token in text for token in SPECIAL)]
+    assert differences(pair, texts, special=False, parse=False) == []
+
+
+def test_untrusted_texts_have_no_special_tokens(pair: Pair) -> None:
+    special = set(pair.ours([{"about": True}])[0]["special"]) - {pair.theirs.token_to_id("<unk>"), pair.theirs.token_to_id("[UNK]")}
+    texts = [pair.theirs.id_to_token(id) for id in special] + ["a</s>b", "＜/s＞", "<s><s>"]
+    for found in pair.ours([{"text": text, "special": False, "parse": False} for text in texts]):
+        assert not special & set(found["ids"])
 
 
 def test_long_texts(pair: Pair, is_exhaustive: bool) -> None:

@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 16> kParts{
 // With the pattern of Llama 3, after NFC.
 std::string composing_json() {
   std::string pattern;
-  for (const char c : pattern_text(SplitPattern::kLlama3)) {
+  for (const char c : split_patterns::kLlama3) {
     pattern += c == '\\' ? "\\\\" : std::string(1, c);
   }
   return testing_support::byte_level_json(R"(, "normalizer": {"type": "NFC"},
@@ -55,6 +55,9 @@ std::vector<std::unique_ptr<const Tokenizer>> tokenizers() {
   all.push_back(tokenizer_of(testing_support::bert_json()));
   all.push_back(tokenizer_of(testing_support::byte_level_json()));
   all.push_back(tokenizer_of(composing_json()));
+  all.push_back(tokenizer_of(testing_support::unigram_json(R"(, "normalizer": {"type": "Sequence",
+      "normalizers": [{"type": "Nmt"}, {"type": "Strip"}, {"type": "Replace", "content": " ",
+                                                          "pattern": {"Regex": " {2,}"}}]})")));
   // Added tokens that take white space, as they are and where it is taken off ranges.
   const std::string bytes =
       R"(, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false})";

@@ -53,6 +53,21 @@ inline std::string byte_level_json(std::string_view parts = R"(,
          std::string(parts) + "}";
 }
 
+// Returns tokenizer.json of a model like T5, with `parts` besides the model.
+inline std::string unigram_json(std::string_view parts = "") {
+  return R"({"added_tokens": [{"id": 0, "content": "<unk>", "special": true},
+                              {"id": 1, "content": "</s>", "special": true}],
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+    "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+    "post_processor": {"type": "TemplateProcessing",
+      "single": [{"Sequence": {"id": "A", "type_id": 0}},
+                 {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+      "pair": [], "special_tokens": {"</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]}}},
+    "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["</s>", 0], ["▁", -1],
+      ["▁the", -2], ["▁t", -3], ["hes", -4], ["▁cat", -2.5], ["s", -3], ["a", -4]]})" +
+         std::string(parts) + "}";
+}
+
 inline std::unique_ptr<const text::Tokenizer> tokenizer_of(const std::string& json,
                                                            const std::string& config = "{}") {
   return text::tokenizer_from_json(json, "t.json", text::parse_tokenizer_config(config, "c.json"));

@@ -7,21 +7,22 @@
 #include <string_view>
 #include <vector>
 
+#include "text/pattern.h"
+
 namespace heed::text { namespace {
 
 using testing::ElementsAre;
 
-std::vector<std::string> matches_of(std::string_view text, SplitPattern pattern) {
-  std::vector<Span> spans;
-  append_matches(spans, text, {0, text.size()}, pattern);
+std::vector<std::string> matches_of(std::string_view text, std::string_view pattern) {
   std::vector<std::string> matches;
-  matches.reserve(spans.size());
-  for (const auto& [begin, end] : spans) matches.emplace_back(text.substr(begin, end - begin));
+  Pattern(pattern).find(text, {0, text.size()}, [&](Span match) {
+    matches.emplace_back(text.substr(match.begin, match.end - match.begin));
+  });
   return matches;
 }
 
 TEST(SplitPatterns, Gpt2) {
-  const auto split = [](std::string_view text) { return matches_of(text, SplitPattern::kGpt2); };
+  const auto split = [](std::string_view text) { return matches_of(text, split_patterns::kGpt2); };
   EXPECT_THAT(split("Hello  world's 12345!?\n\n x"),
               ElementsAre("Hello", " ", " world", "'s", " 12345", "!?", "\n\n", " x"));
   EXPECT_THAT(split("WE'LL we'll'"), ElementsAre("WE", "'", "LL", " we", "'ll", "'"));
@@ -30,7 +31,7 @@ TEST(SplitPatterns, Gpt2) {
 }
 
 TEST(SplitPatterns, Llama3) {
-  const auto split = [](std::string_view text) { return matches_of(text, SplitPattern::kLlama3); };
+  const auto split = [](std::string_view text) { return matches_of(text, split_patterns::kLlama3); };
   EXPECT_THAT(split("WE'LL pay 12345!!\n\n  x"),
               ElementsAre("WE", "'LL", " pay", " ", "123", "45", "!!\n\n", " ", " x"));
   EXPECT_THAT(split("(x) \n \n y"), ElementsAre("(x", ")", " \n \n", " y"));
@@ -38,21 +39,25 @@ TEST(SplitPatterns, Llama3) {
 }
 
 TEST(SplitPatterns, Qwen2) {
-  EXPECT_THAT(matches_of("a 12", SplitPattern::kQwen2), ElementsAre("a", " ", "1", "2"));
+  EXPECT_THAT(matches_of("a 12", split_patterns::kQwen2), ElementsAre("a", " ", "1", "2"));
 }
 
-TEST(SplitPatterns, AreFoundByTheirText) {
-  for (const SplitPattern pattern :
-       {SplitPattern::kGpt2, SplitPattern::kLlama3, SplitPattern::kQwen2}) {
-    ASSERT_NE(find_pattern(pattern_text(pattern)), nullptr);
-    EXPECT_EQ(*find_pattern(pattern_text(pattern)), pattern);
-  }
-  EXPECT_EQ(find_pattern("\\w+"), nullptr);
+TEST(SplitPatterns, WordsOfTekkenBeginWithTheirCapitals) {
+  const auto split = [](std::string_view text) {
+    return matches_of(text, split_patterns::kTekken);
+  };
+  EXPECT_THAT(split("HTMLParser don't 12"),
+              ElementsAre("HTMLParser", " don", "'t", " ", "1", "2"));
+  EXPECT_THAT(split("aBC 猫a/\n"), ElementsAre("a", "BC", " 猫a", "/\n"));
+  EXPECT_THAT(matches_of("DON'T 1234", split_patterns::kGpt4o),
+              ElementsAre("DON'T", " ", "123", "4"));
 }
 
 TEST(SplitPatterns, APartKnowsNothingOfWhatFollows) {
   std::vector<Span> spans;
-  append_matches(spans, "ab  cd", {1, 4}, SplitPattern::kGpt2);
+  Pattern(split_patterns::kGpt2).find("ab  cd", {1, 4}, [&](Span match) {
+    spans.push_back(match);
+  });
   EXPECT_THAT(spans, ElementsAre(Span{1, 2}, Span{2, 4}));
 }
 
