@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/float_environment.h"

@@ -10,7 +10,7 @@ namespace heed { inline namespace v0 { namespace text {
 namespace {
 
 using Step = Pattern::Step;
-using Kind = Step::Kind;
+using StepKind = Step::Kind;
 
 constexpr std::size_t kMostSteps = 4096;
 
@@ -23,13 +23,13 @@ class Compiler {
     if (steps_.size() > kMostSteps) throw PatternError("is too large");
     switch (node.kind) {
       case PatternNode::Kind::kCharacter:
-        add(Kind::kCharacter, node.character_class);
+        add(StepKind::kCharacter, node.character_class);
         break;
       case PatternNode::Kind::kAhead:
-        add(node.is_negated ? Kind::kNotAhead : Kind::kAhead, node.character_class);
+        add(node.is_negated ? StepKind::kNotAhead : StepKind::kAhead, node.character_class);
         break;
       case PatternNode::Kind::kLineEnd:
-        add(Kind::kLineEnd);
+        add(StepKind::kLineEnd);
         break;
       case PatternNode::Kind::kSequence:
         for (const PatternNode& part : node.parts) compile(part);
@@ -43,8 +43,8 @@ class Compiler {
     }
   }
 
-  std::uint32_t add(Kind kind, std::uint32_t first = 0) {
-    const bool has_place = kind == Kind::kChoice || kind == Kind::kWhile;
+  std::uint32_t add(StepKind kind, std::uint32_t first = 0) {
+    const bool has_place = kind == StepKind::kChoice || kind == StepKind::kWhile;
     steps_.push_back({kind, first, 0, has_place ? num_places_++ : 0});
     return static_cast<std::uint32_t>(steps_.size() - 1);
   }
@@ -57,10 +57,10 @@ class Compiler {
     std::vector<std::uint32_t> jumps;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool is_last = i + 1 == parts.size();
-      const std::uint32_t choice = is_last ? 0 : add(Kind::kChoice, here() + 1);
+      const std::uint32_t choice = is_last ? 0 : add(StepKind::kChoice, here() + 1);
       compile(parts[i]);
       if (is_last) break;
-      jumps.push_back(add(Kind::kJump));
+      jumps.push_back(add(StepKind::kJump));
       steps_[choice].second = here();
     }
     for (const std::uint32_t jump : jumps) steps_[jump].first = here();
@@ -71,16 +71,16 @@ class Compiler {
     for (std::uint32_t i = 0; i < node.least; ++i) compile(part);
     const bool is_endless = node.most == PatternNode::kEndless;
     if (node.is_possessive) {
-      add(is_endless ? Kind::kWhile : Kind::kIf, part.character_class);
+      add(is_endless ? StepKind::kWhile : StepKind::kIf, part.character_class);
     } else if (is_endless) {
-      const std::uint32_t choice = add(Kind::kChoice, here() + 1);
+      const std::uint32_t choice = add(StepKind::kChoice, here() + 1);
       compile(part);
-      add(Kind::kJump, choice);
+      add(StepKind::kJump, choice);
       steps_[choice].second = here();
     } else {
       std::vector<std::uint32_t> choices;
       for (std::uint32_t i = node.least; i < node.most; ++i) {
-        choices.push_back(add(Kind::kChoice, here() + 1));
+        choices.push_back(add(StepKind::kChoice, here() + 1));
         compile(part);
       }
       for (const std::uint32_t choice : choices) steps_[choice].second = here();
@@ -99,7 +99,7 @@ Pattern::Pattern(std::string_view text) {
   for (CharacterClass& each : classes_) each.seal();
   Compiler compiler(steps_);
   compiler.compile(root);
-  compiler.add(Kind::kMatch);
+  compiler.add(StepKind::kMatch);
   num_places_ = compiler.num_places();
 }
 
@@ -152,38 +152,38 @@ class Pattern::Matching {
       const Step& step = pattern_.steps_[number];
       std::uint32_t next = number + 1;
       switch (step.kind) {
-        case Kind::kCharacter: {
+        case StepKind::kCharacter: {
           const std::size_t size = size_in(step.first, at);
           if (size == 0) return kNone;
           at += size;
           break;
         }
-        case Kind::kWhile:
-        case Kind::kIf: {
-          if (step.kind == Kind::kWhile && is_tried(step, at)) return kNone;
+        case StepKind::kWhile:
+        case StepKind::kIf: {
+          if (step.kind == StepKind::kWhile && is_tried(step, at)) return kNone;
           const std::size_t size = size_in(step.first, at);
-          if (size > 0 && step.kind == Kind::kWhile) next = number;
+          if (size > 0 && step.kind == StepKind::kWhile) next = number;
           at += size;
           break;
         }
-        case Kind::kAhead:
+        case StepKind::kAhead:
           if (size_in(step.first, at) == 0) return kNone;
           break;
-        case Kind::kNotAhead:
+        case StepKind::kNotAhead:
           if (size_in(step.first, at) > 0) return kNone;
           break;
-        case Kind::kLineEnd:
+        case StepKind::kLineEnd:
           if (at < text_.size() && text_[at] != '\n') return kNone;
           break;
-        case Kind::kChoice:
+        case StepKind::kChoice:
           if (is_tried(step, at)) return kNone;
           waiting_.push_back({step.second, at});
           next = step.first;
           break;
-        case Kind::kJump:
+        case StepKind::kJump:
           next = step.first;
           break;
-        case Kind::kMatch:
+        case StepKind::kMatch:
           return at;
       }
       number = next;
