@@ -1,5 +1,7 @@
 // SentencePiece's maps of characters from arbitrary bytes: refused with a message, or they replace
 // parts of texts by valid UTF-8 whose origins are in the text.
+#include "text/character_map.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +9,6 @@
 #include <string_view>
 
 #include "io/unicode.h"
-#include "text/character_map.h"
 #include "text/normalizers.h"
 
 namespace {

@@ -67,7 +67,8 @@ TEST(CharacterMap, BrokenMapsAreNamed) {
   EXPECT_THAT(problem(std::string(4, '\0') + "x"), HasSubstr("gives its array 0 of 1 bytes"));
   EXPECT_THAT(problem(std::string(8, '\xFF')), HasSubstr("gives its array 4294967295 of 4 bytes"));
   EXPECT_THAT(problem(bytes_of_units(small_units())), HasSubstr("does not end with a NUL"));
-  EXPECT_THAT(problem(bytes_of_units(small_units()) + std::string("\xC3\0", 2)), HasSubstr("UTF-8"));
+  EXPECT_THAT(problem(bytes_of_units(small_units()) + std::string("\xC3\0", 2)),
+              HasSubstr("UTF-8"));
   std::vector<std::uint32_t> units = small_units();
   units[256] = kValue | 5;
   EXPECT_THAT(problem(small_map(units)), HasSubstr("has the replacement 5 of 5 bytes"));

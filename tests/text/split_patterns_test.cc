@@ -31,7 +31,9 @@ TEST(SplitPatterns, Gpt2) {
 }
 
 TEST(SplitPatterns, Llama3) {
-  const auto split = [](std::string_view text) { return matches_of(text, split_patterns::kLlama3); };
+  const auto split = [](std::string_view text) {
+    return matches_of(text, split_patterns::kLlama3);
+  };
   EXPECT_THAT(split("WE'LL pay 12345!!\n\n  x"),
               ElementsAre("WE", "'LL", " pay", " ", "123", "45", "!!\n\n", " ", " x"));
   EXPECT_THAT(split("(x) \n \n y"), ElementsAre("(x", ")", " \n \n", " y"));
@@ -46,8 +48,7 @@ TEST(SplitPatterns, WordsOfTekkenBeginWithTheirCapitals) {
   const auto split = [](std::string_view text) {
     return matches_of(text, split_patterns::kTekken);
   };
-  EXPECT_THAT(split("HTMLParser don't 12"),
-              ElementsAre("HTMLParser", " don", "'t", " ", "1", "2"));
+  EXPECT_THAT(split("HTMLParser don't 12"), ElementsAre("HTMLParser", " don", "'t", " ", "1", "2"));
   EXPECT_THAT(split("aBC 猫a/\n"), ElementsAre("a", "BC", " 猫a", "/\n"));
   EXPECT_THAT(matches_of("DON'T 1234", split_patterns::kGpt4o),
               ElementsAre("DON'T", " ", "123", "4"));

@@ -46,7 +46,8 @@ TEST(Unigram, NeighboursThatAreUnknownAreOneToken) {
 TEST(Unigram, TextsThatMayNotHaveSpecialTokensHaveNone) {
   const auto tokenizer = tokenizer_of(unigram_json());
   EXPECT_THAT(tokens_of(*tokenizer, "</s>", {false, true}), ElementsAre("</s>"));
-  EXPECT_THAT(tokens_of(*tokenizer, "</s>", {false, false}), ElementsAre("▁", "<unk>", "s", "<unk>"));
+  EXPECT_THAT(tokens_of(*tokenizer, "</s>", {false, false}),
+              ElementsAre("▁", "<unk>", "s", "<unk>"));
 }
 
 TEST(Unigram, ComesBackWithItsSpaces) {
@@ -56,11 +57,14 @@ TEST(Unigram, ComesBackWithItsSpaces) {
 
 TEST(Unigram, BrokenModelsAreNamed) {
   const std::string json = unigram_json();
-  expect_unigram_refused(with(json, R"("unk_id": 0)", R"("unk_id": 99)"), {"model.unk_id", "is 99"});
-  expect_unigram_refused(with(json, R"("unk_id": 0)", R"("unk_id": -1)"), {"model.unk_id", "is -1"});
+  expect_unigram_refused(with(json, R"("unk_id": 0)", R"("unk_id": 99)"),
+                         {"model.unk_id", "is 99"});
+  expect_unigram_refused(with(json, R"("unk_id": 0)", R"("unk_id": -1)"),
+                         {"model.unk_id", "is -1"});
   expect_unigram_refused(with(json, R"("unk_id": 0,)", ""), {"unk_id"});
   expect_unigram_refused(with(json, R"(["s", -3])", R"(["s"])"), {"not a token and its score"});
-  expect_unigram_refused(with(json, R"(["s", -3])", R"(["s", "x"])"), {"not a token and its score"});
+  expect_unigram_refused(with(json, R"(["s", -3])", R"(["s", "x"])"),
+                         {"not a token and its score"});
   expect_unigram_refused(with(json, R"(["s", -3])", R"(["s", -1e40])"), {"has the score -1e+40"});
   expect_unigram_refused(with(json, R"(["s", -3])", R"(["", -3])"), {"a token of 0 bytes"});
   expect_unigram_refused(with(json, R"("s", -3)", "\"" + std::string(1025, 's') + "\", -3"),
