@@ -1,6 +1,6 @@
 /// Tokenizers: one interface for every kind of conversion between text and token ids.
 ///
-///     load_tokenizer(path)    tokenizers of trained models: BPE and WordPiece
+///     load_tokenizer(path)    tokenizers of trained models: BPE, Unigram, WordPiece
 ///     text::WordTokenizer     words of the texts it was built from, and bytes
 ///     text::Characters        the characters of a small language model
 ///     tasks::Vocabulary       the words or characters of a translator
