@@ -373,6 +373,15 @@ def tokenizer_json_inputs():
     suffixed = pairs_of_bytes()
     suffixed["model"] |= {"end_of_word_suffix": "e", "continuing_subword_prefix": "t", "ignore_merges": True, "merges": []}
     write_json("suffix", suffixed)
+    precompiled = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(map_of_characters()).decode()}
+    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}|\\p{P}++(?!x)"}, "content": " "}
+    write_json("unigram", unigram(normalizer=sequence("normalizers", precompiled, {"type": "Nmt"}, {"type": "Strip"}, spaces)))
+    write_json("unigram_bytes", unigram(
+        normalizer={"type": "ByteLevel"}, pre_tokenizer=split | {"pattern": {"Regex": "[^a-z\\s]{1,3}|(?i:'s)?b$"}},
+        model={"type": "Unigram", "unk_id": 0, "byte_fallback": True, "vocab": [["a", -1]] + [[f"<0x{i:02X}>", 0] for i in range(256)]},
+        added_tokens=[], decoder={"type": "BPEDecoder", "suffix": "a"}))
+    write_json("word_level", unigram(model={"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0, "</s>": 1, "the": 2}},
+                                     pre_tokenizer={"type": "CharDelimiterSplit", "delimiter": " "}))
     hole = word_pieces()
     hole["model"]["vocab"]["!"] = 11
     write_json("hole", hole)
@@ -380,6 +389,32 @@ def tokenizer_json_inputs():
                                      chat_template=after_system))
     write_json("templates", word_pieces(cls_token="[CLS]", chat_template=[{"name": "default", "template": llama3}]))
     write("tokenizer_json", "vocabulary", "\n".join(word_pieces()["model"]["vocab"]) + "\r\n")
+
+
+def map_of_characters():
+    """SentencePiece's map with "a" to "x" and "ab" to "yz"; children are at 0, 256 and 512."""
+    has_value, is_value = 1 << 8, 1 << 31
+    units = [0] * 768
+    units[97] = 97 | has_value | (97 ^ 256) << 10
+    units[256] = is_value | 0
+    units[256 ^ 98] = 98 | has_value | (256 ^ 98 ^ 512) << 10
+    units[512] = is_value | 2
+    return struct.pack("<I768I", 4 * 768, *units) + b"x\0yz\0"
+
+
+def character_map_inputs():
+    good = map_of_characters()
+    write("character_map", "good", good)
+    write("character_map", "cut", good[:-3])
+    write("character_map", "base64", "aGVlZA==")
+    write("character_map", "beyond", good[: 4 + 4 * 99] + b"\xFF" * 3 + b"\x7F" + good[8 + 4 * 99 :])
+
+
+def unigram(**parts):
+    vocabulary = [["<unk>", 0], ["</s>", 0], ["\u2581", -1], ["\u2581the", -2.5], ["s", -3], ["a", -4]]
+    marks = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    added = [{"id": 0, "content": "<unk>", "special": True}, {"id": 1, "content": "</s>", "special": True}]
+    return {"added_tokens": added, "pre_tokenizer": marks, "decoder": marks, "model": {"type": "Unigram", "unk_id": 0, "vocab": vocabulary}} | parts
 
 
 def seal_inputs():
@@ -397,5 +432,6 @@ def seal_inputs():
 
 
 for make in [npy_inputs, npz_inputs, safetensors_inputs, tokenizer_inputs, vocabulary_inputs, parallel_text_inputs, settings_inputs,
-             request_inputs, checkpoint_inputs, gguf_inputs, checkpoint_index_inputs, tokenizer_json_inputs, seal_inputs]:
+             request_inputs, checkpoint_inputs, gguf_inputs, checkpoint_index_inputs, tokenizer_json_inputs, character_map_inputs,
+             seal_inputs]:
     make()

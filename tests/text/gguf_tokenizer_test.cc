@@ -122,8 +122,8 @@ TEST(GgufTokenizer, RefusesWhatItDoesNotKnow) {
   expect_gguf_refused(stop.add("tokenizer.ggml.eot_token_id", kU32, raw(261U)),
                       {"tokenizer.ggml.eot_token_id", "261"});
   expect_gguf_refused(small_file("x"), {"tokenizer.ggml.pre", "'x'"});
-  expect_gguf_refused(GgufBuilder().add("tokenizer.ggml.model", kText, gguf_text("t5")),
-                      {"tokenizer.ggml.model", "'t5'"});
+  expect_gguf_refused(GgufBuilder().add("tokenizer.ggml.model", kText, gguf_text("rwkv")),
+                      {"tokenizer.ggml.model", "'rwkv'"});
   GgufBuilder role = small_file("gpt-2");
   expect_gguf_refused(role.add("tokenizer.ggml.eos_token_id", kU32, raw(261U)),
                       {"tokenizer.ggml.eos_token_id", "261"});
