@@ -190,12 +190,13 @@ SPECIAL = ["<pad>", "</s>", "<unk>", "<s>"]
 
 @functools.cache
 def pieces() -> tuple[tuple[str, float], ...]:
-    """The pieces of a unigram model."""
+    """The pieces of a unigram model. Their scores are so round that sums are exact: of sums that are equal but for rounding it
+    would depend on how the library reads decimal numbers which one is greater."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(vocab_size=900, special_tokens=SPECIAL, unk_token="<unk>", show_progress=False)
     tokenizer.train_from_iterator([*CORPUS[:3], CORPUS[-1]], trainer)
-    return tuple((piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"])
+    return tuple((piece, round(score * 1024) / 1024) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"])
 
 
 @functools.cache
