@@ -147,10 +147,10 @@ namespace {
 
 // In the order of Family.
 constexpr std::array kFamilyNames = std::to_array<std::string_view>(
-    {"bert",    "roberta", "distilbert", "gpt2",     "llama",   "qwen3",    "olmo2",
-     "smollm3", "gemma2",  "gemma3",     "gpt_neox", "gpt_neo", "gptj",     "opt",
-     "bloom",   "falcon",  "phi",        "phi3",     "granite", "stablelm", "starcoder2",
-     "cohere",  "t5",      "t5_gated",   "bart",     "marian"});
+    {"bert",    "roberta",   "distilbert", "gpt2",     "llama",    "qwen3",    "olmo2",
+     "smollm3", "gemma2",    "gemma3",     "gpt_neox", "gpt_neo",  "gptj",     "opt",
+     "bloom",   "falcon",    "phi",        "phi3",     "granite",  "stablelm", "starcoder2",
+     "mixtral", "qwen3_moe", "cohere",     "t5",       "t5_gated", "bart",     "marian"});
 static_assert(kFamilyNames.size() == static_cast<std::size_t>(Family::kMarian) + 1);
 
 // Far above every existing model; products of any three sizes fit into 63 bits.
@@ -165,6 +165,12 @@ void check_size(const std::string& file, const char* name, std::int64_t size, st
 void check_positive(const std::string& file, const char* name, std::optional<double> value) {
   if (!value || (*value > 0 && std::isfinite(*value))) return;
   throw FormatError(file, 0, fmt::format("{} is {}, expected a positive number", name, *value));
+}
+
+void check_experts(const Experts& experts, const std::string& file) {
+  check_size(file, "the number of experts", experts.count, kMaxLayers);
+  check_size(file, "the number of experts of a token", experts.per_token, experts.count);
+  check_size(file, "the intermediate size of experts", experts.intermediate_size, kMaxSize);
 }
 
 void check_rotary(const ModelConfig& config, const RotaryPositions& rotary,
@@ -226,6 +232,7 @@ void check_config(const ModelConfig& config, const std::string& file) {
   for (const LayerConfig& layer : config.layers) {
     if (layer.window) check_size(file, "the window", *layer.window, kMaxSize * 64);
   }
+  if (config.experts) check_experts(*config.experts, file);
   check_positive(file, "the scale of scores", config.attention_scale);
   check_positive(file, "the softcap of scores", config.score_softcap);
   check_positive(file, "the softcap of logits", config.logit_softcap);

@@ -23,6 +23,7 @@ enum class BiasRule {
 enum class WindowRule {
   kNone,
   kAll,    // all if there is sliding_window
+  kAsked,  // all if use_sliding_window is true
   kTyped,  // those that layer_types or max_window_layers names, if use_sliding_window is true
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,49 @@ void read_starcoder2(ConfigFields& fields, ModelConfig& config) {
   fields.expect("mlp_type", "default", "heed's StarCoder2 has a feed-forward layer without a gate");
   // transformers reads hidden_act.
   fields.find("activation_function");
+}
+
+// Two names of a number; `otherwise` if both are missing.
+std::int64_t number_of_experts(ConfigFields& fields, std::int64_t otherwise) {
+  constexpr const char* kName = "num_experts";
+  constexpr const char* kOther = "num_local_experts";
+  return fields.has(kName) || fields.has(kOther) ? either_size(fields, kName, kOther) : otherwise;
+}
+
+constexpr std::string_view kWithoutEffectInExperts[] = {
+    // Training, and what calls return.
+    "output_router_logits", "router_aux_loss_coef", "router_jitter_noise"};
+
+void read_mixtral(ConfigFields& fields, ModelConfig& config) {
+  fields.ignore(kWithoutEffectInExperts);
+  config.experts = Experts{.count = number_of_experts(fields, 8),
+                           .per_token = fields.integer_or("num_experts_per_tok", 2),
+                           .intermediate_size = config.intermediate_size,
+                           .has_weights_of_sum_1 = true};
+  for (LayerConfig& layer : config.layers) layer.has_experts = true;
+}
+
+// Every decoder_sparse_step-th layer has experts, but for those of mlp_only_layers.
+void read_qwen3_moe(ConfigFields& fields, ModelConfig& config) {
+  fields.ignore(kWithoutEffectInExperts);
+  const Experts experts{.count = number_of_experts(fields, 128),
+                        .per_token = fields.integer_or("num_experts_per_tok", 8),
+                        .intermediate_size = fields.integer_or("moe_intermediate_size", 768),
+                        .has_weights_of_sum_1 = fields.boolean_or("norm_topk_prob", false)};
+  const std::int64_t step = fields.integer_or("decoder_sparse_step", 1);
+  if (step < 1) {
+    fields.json().fail(fmt::format(": decoder_sparse_step is {}, expected at least 1", step));
+  }
+  std::set<std::int64_t> plain;
+  if (const auto found = fields.find("mlp_only_layers")) {
+    for (const io::JsonPart& layer : found->items()) plain.insert(layer.integer());
+  }
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    const auto index = static_cast<std::int64_t>(i);
+    config.layers[i].has_experts =
+        experts.count != 0 && !plain.contains(index) && (index + 1) % step == 0;
+    if (config.layers[i].has_experts) config.experts = experts;
+  }
 }
 
 void read_cohere(ConfigFields& fields, ModelConfig& config) {
@@ -177,6 +221,24 @@ constexpr Kind kKinds[] = {
      .biases = BiasRule::kOwn,
      .windows = WindowRule::kAll,
      .read_own = read_starcoder2},
+    {.name = "mixtral",
+     .family = Family::kMixtral,
+     .max_positions = 131072,
+     .num_kv_heads = 8,
+     .epsilon = 1e-5,
+     .biases = BiasRule::kNone,
+     .windows = WindowRule::kAll,
+     .rotary = {.base = 1000000},
+     .read_own = read_mixtral},
+    {.name = "qwen3_moe",
+     .family = Family::kQwen3Moe,
+     .max_positions = 32768,
+     .num_kv_heads = 4,
+     .window = 4096,
+     .head_norms = HeadNorms::kShared,
+     .biases = BiasRule::kReadAttention,
+     .windows = WindowRule::kAsked,
+     .read_own = read_qwen3_moe},
     {.name = "cohere",
      .family = Family::kCohere,
      .max_positions = 8192,

@@ -71,6 +71,13 @@ std::optional<std::int64_t> common_window(ConfigFields& fields, const Kind& kind
       has_windows ? "one window in all layers or none" : "no window"));
 }
 
+// The window of all layers of Qwen3 with experts, which reads no max_window_layers.
+std::optional<std::int64_t> asked_window(ConfigFields& fields, const Kind& kind) {
+  fields.find("max_window_layers");
+  const std::optional<std::int64_t> size = window_size(fields, kind);
+  return fields.boolean_or("use_sliding_window", false) ? size : std::nullopt;
+}
+
 // The windows of Qwen's layers: those from max_window_layers on, unless layer_types names others.
 void read_typed_windows(ConfigFields& fields, const Kind& kind, ModelConfig& config) {
   const std::optional<std::int64_t> said = window_size(fields, kind);
@@ -112,7 +119,8 @@ ModelConfig kind_config(ConfigFields& fields, const Kind& kind) {
   if (kind.windows == WindowRule::kTyped) {
     read_typed_windows(fields, kind, config);
   } else {
-    const auto window = common_window(fields, kind, config);
+    const auto window = kind.windows == WindowRule::kAsked ? asked_window(fields, kind)
+                                                           : common_window(fields, kind, config);
     for (LayerConfig& layer : config.layers) layer.window = window;
   }
   return config;

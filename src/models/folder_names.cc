@@ -197,6 +197,26 @@ constexpr WeightNames phi3_in_folder() {
   return names;
 }
 
+constexpr WeightNames mixtral_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.router = "block_sparse_moe.gate";
+  names.experts = "block_sparse_moe.experts.";
+  names.expert_gate = "w1";
+  names.expert_up = "w3";
+  names.expert_down = "w2";
+  return names;
+}
+
+constexpr WeightNames qwen3_moe_in_folder() {
+  WeightNames names = kLlamaInFolder;
+  names.router = "mlp.gate";
+  names.experts = "mlp.experts.";
+  names.expert_gate = "gate_proj";
+  names.expert_up = "up_proj";
+  names.expert_down = "down_proj";
+  return names;
+}
+
 constexpr WeightNames stablelm_in_folder() {
   WeightNames names = kLlamaInFolder;
   names.query_norm = "self_attn.q_layernorm";
@@ -302,6 +322,8 @@ constexpr FamilyNames kInFolders[] = {
     {Family::kGranite, kLlamaInFolder},
     {Family::kStableLm, stablelm_in_folder()},
     {Family::kStarCoder2, starcoder2_in_folder()},
+    {Family::kMixtral, mixtral_in_folder()},
+    {Family::kQwen3Moe, qwen3_moe_in_folder()},
     {Family::kCohere, kLlamaInFolder},
     {.family = Family::kT5, .names = kT5Encoder, .is_encoder = true},
     {.family = Family::kT5, .names = t5_decoder(), .is_encoder = false},

@@ -17,6 +17,13 @@ enum class Rotary {
   kNeighbours,  // they have the order for turning adjacent dimensions
 };
 
+// The experts of an architecture.
+enum class ExpertRule {
+  kNone,
+  kPossible,  // if expert_count says so: Mixtral
+  kAlways,    // of a size of their own
+};
+
 struct Architecture;
 // The configuration of most architectures, as their row of the table says.
 ModelConfig common_config(io::GgufKeys& keys, const Architecture& architecture);
@@ -29,7 +36,8 @@ struct Architecture {
   bool has_plain_heads = false;
   bool sees_later_tokens = false;
   Rotary rotary = Rotary::kHalves;
-  bool turns_parts = false;      // part of each head may be turned
+  bool turns_parts = false;  // part of each head may be turned
+  ExpertRule experts = ExpertRule::kNone;
   bool order_key_counts = true;  // use_parallel_residual is right
   NormKind norms = NormKind::kRms;
   HeadNorms head_norms = HeadNorms::kNone;

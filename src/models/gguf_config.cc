@@ -29,10 +29,8 @@ struct GgufIdleKey {
   double value;
   const char* reason;
 };
-constexpr const char* kNoExperts = "heed has no mixtures of experts";
-constexpr std::array kGgufIdleKeys{GgufIdleKey{"expert_count", 0, kNoExperts},
-                                   GgufIdleKey{"expert_used_count", 0, kNoExperts},
-                                   GgufIdleKey{"expert_shared_count", 0, kNoExperts},
+constexpr const char* kNoExperts = "heed has no such experts";
+constexpr std::array kGgufIdleKeys{GgufIdleKey{"expert_shared_count", 0, kNoExperts},
                                    GgufIdleKey{"expert_group_count", 0, kNoExperts},
                                    GgufIdleKey{"expert_group_used_count", 0, kNoExperts}};
 
@@ -94,6 +92,34 @@ Biases biases_of(const GgufFile& file, const Architecture& architecture) {
   return biases;
 }
 
+// llama.cpp divides the weights of a token's experts by their sum.
+void read_experts(GgufKeys& keys, const Architecture& architecture, ModelConfig& config) {
+  constexpr const char* kCount = "expert_count";
+  constexpr const char* kUsed = "expert_used_count";
+  constexpr const char* kSize = "expert_feed_forward_length";
+  const bool must = architecture.experts == ExpertRule::kAlways;
+  const bool may = must || architecture.experts == ExpertRule::kPossible;
+  if (!may || (!must && keys.integer(kCount, 0) == 0)) {
+    keys.expect_number(kCount, 0, "heed has no experts of this architecture");
+    keys.expect_number(kUsed, 0, "there are no experts");
+    return;
+  }
+  config.experts = Experts{.count = keys.size(kCount),
+                           .per_token = keys.size(kUsed),
+                           .intermediate_size = config.intermediate_size,
+                           .has_weights_of_sum_1 = true};
+  if (config.experts->per_token > config.experts->count) {
+    keys.fail(kUsed, fmt::format("at most {}, {}", keys.name_of(kCount), config.experts->count));
+  }
+  if (must) {
+    config.experts->intermediate_size =
+        keys.has(kSize) ? keys.size(kSize) : config.intermediate_size / config.experts->per_token;
+  } else {
+    config.family = Family::kMixtral;
+  }
+  for (LayerConfig& layer : config.layers) layer.has_experts = true;
+}
+
 ModelConfig config_of(GgufKeys& keys) {
   const std::string& name = keys.file().string("general.architecture");
   std::string names;
@@ -101,6 +127,7 @@ ModelConfig config_of(GgufKeys& keys) {
     if (architecture.name == name) {
       ModelConfig config = architecture.read(keys, architecture);
       config.biases = biases_of(keys.file(), architecture);
+      read_experts(keys, architecture, config);
       if (architecture.order_key_counts) {
         keys.expect_flag("use_parallel_residual", config.part_order != PartOrder::kInTurn,
                          "the parts of the architecture's layers are so");

@@ -34,6 +34,15 @@ constexpr WeightNames kLlamaInGguf{.prefix = "",
                                    .down = "ffn_down",
                                    .harmless = kLlamaInGgufHarmless};
 
+constexpr WeightNames experts_in_gguf() {
+  WeightNames names = kLlamaInGguf;
+  names.router = "ffn_gate_inp";
+  names.expert_gate = "ffn_gate_exps";
+  names.expert_up = "ffn_up_exps";
+  names.expert_down = "ffn_down_exps";
+  return names;
+}
+
 constexpr WeightNames gpt2_in_gguf() {
   WeightNames names = kLlamaInGguf;
   names.positions = "position_embd";
@@ -136,6 +145,8 @@ constexpr FamilyNames kInGguf[] = {
     {Family::kGranite, kLlamaInGguf},
     {Family::kStableLm, kLlamaInGguf},
     {Family::kStarCoder2, starcoder2_in_gguf()},
+    {Family::kMixtral, experts_in_gguf()},
+    {Family::kQwen3Moe, experts_in_gguf()},
     {Family::kCohere, kLlamaInGguf}};
 
 }  // namespace

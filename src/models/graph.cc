@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "heed/core/elementary.h"
 #include "heed/core/error.h"
 #include "heed/core/parallel.h"
+#include "models/experts.h"
 #include "models/kernels/row_functions.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -91,7 +93,10 @@ class Pass {
   }
 
  private:
-  bool has_gates() const { return !parts_.layers.empty() && parts_.layers.front().is_gated(); }
+  bool has_gates() const {
+    return std::any_of(parts_.layers.begin(), parts_.layers.end(),
+                       [](const TransformerLayer& layer) { return layer.mlp.is_gated(); });
+  }
   Tensor<float> buffer(std::int64_t width) const {
     return Tensor<float>::uninitialized({inputs_.size(), width});
   }
@@ -171,17 +176,21 @@ class Pass {
   // The parts differ only in when the second one reads x.
   void run_layer(const TransformerLayer& layer, std::int64_t index) {
     const PartOrder order = config_.part_order;
-    if (order == PartOrder::kParallel) widen(layer, normed(layer.mlp_norms.before));
+    if (order == PartOrder::kParallel) widen(layer.mlp, normed(layer.mlp_norms.before));
     const FloatView input = normed(layer.attention_norms.before);
-    if (order == PartOrder::kParallelOneNorm) widen(layer, input);
+    if (order == PartOrder::kParallelOneNorm) widen(layer.mlp, input);
     attend_to(layer, index, input);
     add_part(layer.attention_norms);
     if (layer.has_source()) {
       attend_to_source(layer, index, normed(layer.cross_norms.before));
       add_part(layer.cross_norms);
     }
-    if (order == PartOrder::kInTurn) widen(layer, normed(layer.mlp_norms.before));
-    layer.down.apply(gate_, normed_);
+    if (layer.experts.empty()) {
+      if (order == PartOrder::kInTurn) widen(layer.mlp, normed(layer.mlp_norms.before));
+      layer.mlp.down.apply(gate_, normed_);
+    } else {
+      mix(layer, normed(layer.mlp_norms.before));
+    }
     add_part(layer.mlp_norms);
   }
 
@@ -296,21 +305,61 @@ class Pass {
     }
   }
 
-  // gate_ = activation(gate(input)) · up(input), or activation(up(input)).
-  void widen(const TransformerLayer& layer, FloatView input) {
-    const std::int64_t width = config_.intermediate_size;
-    if (layer.is_gated()) {
-      layer.gate.apply(input, gate_);
-      layer.up.apply(input, up_);
+  void widen(const FeedForward& mlp, FloatView input) { widen(mlp, input, gate_, up_); }
+
+  // gate = activation(mlp.gate(input)) · mlp.up(input), or activation(mlp.up(input)).
+  void widen(const FeedForward& mlp, FloatView input, Tensor<float>& gate,
+             Tensor<float>& up) const {
+    const std::int64_t width = gate.extent(1);
+    if (mlp.is_gated()) {
+      mlp.gate.apply(input, gate);
+      mlp.up.apply(input, up);
     } else {
-      layer.up.apply(input, gate_);
+      mlp.up.apply(input, gate);
     }
     const RowFunctions& functions = row_functions();
-    for_rows(inputs_.size(), width, [&](std::int64_t token) {
-      float* const row = gate_.data() + token * width;
+    for_rows(input.extent(0), width, [&](std::int64_t token) {
+      float* const row = gate.data() + token * width;
       activate(functions, row, width);
-      if (layer.is_gated()) functions.multiply(up_.data() + token * width, width, row);
+      if (mlp.is_gated()) functions.multiply(up.data() + token * width, width, row);
     });
+  }
+
+  // normed_ = Σ weight · expert(input), of the experts of each token in their order.
+  void mix(const TransformerLayer& layer, FloatView input) {
+    const std::int64_t hidden = config_.hidden_size;
+    Tensor<float> scores = buffer(config_.experts->count);
+    layer.router.apply(input, scores);
+    const std::vector<ExpertTokens> chosen = choose_experts(scores, *config_.experts);
+    Tensor<float> sum({inputs_.size(), hidden});
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const std::vector<std::int64_t>& tokens = chosen[i].tokens;
+      if (tokens.empty()) continue;
+      const Tensor<float> out = of_expert(layer.experts[i], input, tokens);
+      for (std::size_t row = 0; row < tokens.size(); ++row) {
+        const float* const from = out.data() + static_cast<std::int64_t>(row) * hidden;
+        float* const to = sum.data() + tokens[row] * hidden;
+        for (std::int64_t c = 0; c < hidden; ++c) to[c] += from[c] * chosen[i].weights[row];
+      }
+    }
+    normed_ = std::move(sum);
+  }
+
+  // An expert's result for some rows of the input.
+  Tensor<float> of_expert(const FeedForward& expert, FloatView input,
+                          std::span<const std::int64_t> tokens) const {
+    const auto count = std::ssize(tokens);
+    const std::int64_t width = config_.experts->intermediate_size;
+    auto rows = Tensor<float>::uninitialized({count, config_.hidden_size});
+    for (std::int64_t row = 0; row < count; ++row) {
+      std::copy_n(input.data() + tokens[static_cast<std::size_t>(row)] * config_.hidden_size,
+                  config_.hidden_size, rows.data() + row * config_.hidden_size);
+    }
+    auto gate = Tensor<float>::uninitialized({count, width});
+    auto up = Tensor<float>::uninitialized({count, expert.is_gated() ? width : 0});
+    widen(expert, rows, gate, up);
+    expert.down.apply(gate, rows);
+    return rows;
   }
 
   void activate(const RowFunctions& functions, float* row, std::int64_t width) const {

@@ -42,6 +42,13 @@ struct PartNorms {
   Norm before, after, after_sum;
 };
 
+struct FeedForward {
+  Projection gate;  // or empty
+  Projection up, down;
+
+  bool is_gated() const { return gate.weight.rows() > 0; }
+};
+
 struct TransformerLayer {
   PartNorms attention_norms;
   Projection query, key, value, out;
@@ -49,11 +56,24 @@ struct TransformerLayer {
   PartNorms cross_norms;
   Projection cross_query, cross_key, cross_value, cross_out;  // of decoders with an encoder
   PartNorms mlp_norms;
-  Projection gate;  // in gated layers only
-  Projection up, down;
+  FeedForward mlp;  // or, with experts:
+  Projection router;
+  std::vector<FeedForward> experts;
 
-  bool is_gated() const { return gate.weight.rows() > 0; }
   bool has_source() const { return cross_query.weight.rows() > 0; }
+  // Calls use(projection) for each.
+  template <class Use>
+  void for_each_projection(const Use& use) const {
+    for (const Projection* part : {&query, &key, &value, &out, &cross_query, &cross_key,
+                                   &cross_value, &cross_out, &router}) {
+      use(*part);
+    }
+    const auto use_all = [&](const FeedForward& layer) {
+      for (const Projection* part : {&layer.gate, &layer.up, &layer.down}) use(*part);
+    };
+    use_all(mlp);
+    for (const FeedForward& expert : experts) use_all(expert);
+  }
 };
 
 struct Model::Parts {

@@ -155,7 +155,7 @@ void read_cross_attention(WeightReader& reader, const WeightNames& names, std::i
 }
 
 void read_feed_forward(WeightReader& reader, const WeightNames& names, std::int64_t index,
-                       const ModelConfig& config, TransformerLayer& layer) {
+                       const ModelConfig& config, FeedForward& mlp) {
   const std::int64_t width = config.intermediate_size;
   const auto read = [&](std::string_view name, std::int64_t rows, std::int64_t columns) {
     return reader.projection(reader.of_layer(index, name), rows, columns,
@@ -163,13 +163,48 @@ void read_feed_forward(WeightReader& reader, const WeightNames& names, std::int6
   };
   if (names.is_gate_in_up) {
     const Projection both = read(names.up, 2 * width, config.hidden_size);
-    layer.gate = sliced(both, 0, width);
-    layer.up = sliced(both, width, 2 * width);
+    mlp.gate = sliced(both, 0, width);
+    mlp.up = sliced(both, width, 2 * width);
   } else {
-    if (!names.gate.empty()) layer.gate = read(names.gate, width, config.hidden_size);
-    layer.up = read(names.up, width, config.hidden_size);
+    if (!names.gate.empty()) mlp.gate = read(names.gate, width, config.hidden_size);
+    mlp.up = read(names.up, width, config.hidden_size);
   }
-  layer.down = read(names.down, config.hidden_size, width);
+  mlp.down = read(names.down, config.hidden_size, width);
+}
+
+// The matrices of all experts, of one kind.
+std::vector<WeightMatrix> read_experts_of(WeightReader& reader, const WeightNames& names,
+                                          std::int64_t index, std::string_view name,
+                                          const Experts& experts, std::int64_t rows,
+                                          std::int64_t columns) {
+  if (names.experts.empty()) {
+    return reader.matrices(reader.of_layer(index, name), experts.count, rows, columns);
+  }
+  std::vector<WeightMatrix> matrices;
+  for (std::int64_t i = 0; i < experts.count; ++i) {
+    const std::string of_expert = fmt::format("{}{}.{}", names.experts, i, name);
+    matrices.push_back(reader.matrix(reader.of_layer(index, of_expert), rows, columns));
+  }
+  return matrices;
+}
+
+void read_experts(WeightReader& reader, const WeightNames& names, std::int64_t index,
+                  const ModelConfig& config, TransformerLayer& layer) {
+  const Experts& experts = *config.experts;
+  const std::int64_t hidden = config.hidden_size;
+  const std::int64_t width = experts.intermediate_size;
+  layer.router.weight = reader.matrix(reader.of_layer(index, names.router), experts.count, hidden);
+  const auto read = [&](std::string_view name, std::int64_t rows, std::int64_t columns) {
+    return read_experts_of(reader, names, index, name, experts, rows, columns);
+  };
+  const auto gates = read(names.expert_gate, width, hidden);
+  const auto ups = read(names.expert_up, width, hidden);
+  const auto downs = read(names.expert_down, hidden, width);
+  for (std::size_t i = 0; i < gates.size(); ++i) {
+    layer.experts.push_back({.gate = {.weight = gates[i], .bias = {}},
+                             .up = {.weight = ups[i], .bias = {}},
+                             .down = {.weight = downs[i], .bias = {}}});
+  }
 }
 
 TransformerLayer read_layer(WeightReader& reader, const WeightNames& names, std::int64_t index,
@@ -190,7 +225,11 @@ TransformerLayer read_layer(WeightReader& reader, const WeightNames& names, std:
   layer.cross_norms = norms_around(names.cross_norms);
   read_attention(reader, names, index, config, layer);
   read_cross_attention(reader, names, index, config, layer);
-  read_feed_forward(reader, names, index, config, layer);
+  if (config.layers[static_cast<std::size_t>(index)].has_experts) {
+    read_experts(reader, names, index, config, layer);
+  } else {
+    read_feed_forward(reader, names, index, config, layer.mlp);
+  }
   return layer;
 }
 

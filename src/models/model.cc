@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 #include <string>
@@ -57,12 +56,6 @@ void check_finite(const char* function, const Model::Parts& parts, FloatView res
                   function));
 }
 
-std::array<const Projection*, 11> projections_of(const TransformerLayer& layer) {
-  return {&layer.query,       &layer.key,       &layer.value,       &layer.out,
-          &layer.cross_query, &layer.cross_key, &layer.cross_value, &layer.cross_out,
-          &layer.gate,        &layer.up,        &layer.down};
-}
-
 // Calls use(matrix) for every matrix that has its own weights.
 template <class Use>
 void for_each_matrix(const Model::Parts& parts, Use use) {
@@ -71,9 +64,7 @@ void for_each_matrix(const Model::Parts& parts, Use use) {
   use(parts.token_types);
   if (!parts.config.has_tied_head) use(parts.head.weight);
   for (const TransformerLayer& layer : parts.layers) {
-    for (const Projection* part : projections_of(layer)) {
-      use(part->weight);
-    }
+    layer.for_each_projection([&](const Projection& part) { use(part.weight); });
   }
 }
 
@@ -92,9 +83,7 @@ std::int64_t num_vector_elements(const Model::Parts& parts) {
     }
     add_norm(layer.query_norm);
     add_norm(layer.key_norm);
-    for (const Projection* part : projections_of(layer)) {
-      add(part->bias);
-    }
+    layer.for_each_projection([&](const Projection& part) { add(part.bias); });
   }
   return count;
 }

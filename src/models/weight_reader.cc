@@ -55,6 +55,20 @@ WeightMatrix WeightReader::matrix(const std::string& name, std::int64_t rows,
   return {checkpoint_, stored};
 }
 
+std::vector<WeightMatrix> WeightReader::matrices(const std::string& name, std::int64_t count,
+                                                 std::int64_t rows, std::int64_t columns) {
+  const StoredTensor all = taken(name + ".weight", {count, rows, columns});
+  const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(count);
+  std::vector<WeightMatrix> matrices;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    StoredTensor one = all;
+    one.shape = {rows, columns};
+    one.bytes = all.bytes.subspan(i * bytes, bytes);
+    matrices.emplace_back(checkpoint_, one);
+  }
+  return matrices;
+}
+
 Projection WeightReader::projection(const std::string& name, std::int64_t rows,
                                     std::int64_t columns, bool has_bias) {
   Projection projection;

@@ -56,6 +56,11 @@ struct WeightNames {
   std::string_view cross_query = {}, cross_key = {}, cross_value = {}, cross_out = {};
   PartNormNames mlp_norms;
   std::string_view gate, up, down;
+  // Of experts: the matrix of scores; the part before an expert's number, or empty if the matrices
+  // of all experts are one tensor; and the names behind.
+  std::string_view router = {};
+  std::string_view experts = {};
+  std::string_view expert_gate = {}, expert_up = {}, expert_down = {};
   bool is_gate_in_up = false;  // true if `up` has the rows of the gate before its own
   bool is_transposed = false;  // true if matrices of layers are stored as [columns, rows]
   float norm_offset = 0;       // added to the weights of norms
@@ -94,6 +99,9 @@ class WeightReader {
   WeightMatrix matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   // [rows, columns] of a small tensor [columns, rows].
   Tensor<float> transposed(const std::string& name, std::int64_t rows, std::int64_t columns);
+  // The matrices of a tensor [count, rows, columns].
+  std::vector<WeightMatrix> matrices(const std::string& name, std::int64_t count, std::int64_t rows,
+                                     std::int64_t columns);
   // A matrix of a layer, which the family may store transposed, and its bias.
   Projection projection(const std::string& name, std::int64_t rows, std::int64_t columns,
                         bool has_bias);

@@ -61,6 +61,14 @@ def make_granite() -> torch.nn.Module:
     return transformers.GraniteForCausalLM(config)
 
 
+EXPERTS = {"num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "norm_topk_prob": True}
+
+
+def make_qwen3moe() -> torch.nn.Module:
+    config = transformers.Qwen3MoeConfig(**DECODER, **ENDS, **EXPERTS, rms_norm_eps=1e-5, rope_theta=10000.0, head_dim=8)
+    return transformers.Qwen3MoeForCausalLM(config)
+
+
 def make_phi3() -> torch.nn.Module:
     config = transformers.Phi3Config(
         **DECODER, **ENDS, rms_norm_eps=1e-5, sliding_window=5, rope_theta=10000.0, partial_rotary_factor=0.5
@@ -126,6 +134,7 @@ SHALLOW = {
     "gpt2": make_gpt2,
     "bert": make_bert,
     "granite": make_granite,
+    "qwen3moe": make_qwen3moe,
     "phi3": make_phi3,
     "phi2": make_phi2,
     "gptneox": make_gptneox,
@@ -171,6 +180,13 @@ KEYS = {
         "attention.scale": 0.4,
         "residual_scale": 0.7,
         "logit_scale": 1.25,
+    },
+    "qwen3moe": {
+        **LLAMA,
+        "attention.key_length": 8,
+        "expert_count": 3,
+        "expert_used_count": 2,
+        "expert_feed_forward_length": 24,
     },
     "phi3": {**LLAMA, "rope.dimension_count": 4, "attention.sliding_window": 5},
     "phi2": {**LAYER_NORM, "attention.head_count_kv": 4, "rope.dimension_count": 4},
@@ -258,6 +274,15 @@ def groups_of(config: transformers.PreTrainedConfig) -> int:
     return 1 if is_falcon_7b else getattr(config, "num_kv_heads", 4)
 
 
+def tensors_of_experts(layer: str, name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+    """All experts of a layer in one tensor for each product."""
+    if name.endswith("down_proj"):
+        return {f"blk.{layer}.ffn_down_exps.weight": array}
+    gate, up = np.split(array, 2, axis=1)
+    parts = {"gate": gate, "up": up}
+    return {f"blk.{layer}.ffn_{part}_exps.weight": np.ascontiguousarray(half) for part, half in parts.items()}
+
+
 def tensors_of(architecture: str, model: torch.nn.Module) -> dict[str, np.ndarray]:
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[member_of(architecture)], DEPTHS[architecture])
     tensors: dict[str, np.ndarray] = {}
@@ -266,6 +291,9 @@ def tensors_of(architecture: str, model: torch.nn.Module) -> dict[str, np.ndarra
         if name == "lm_head.weight" and is_tied:
             continue
         array = converted(architecture, name, parameter.numpy(), groups_of(model.config))
+        if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            tensors |= tensors_of_experts(name.split(".")[2], name, array)
+            continue
         base, of_head = re.subn(r"\.norms\.\d+", "", name.removeprefix("transformer.") if architecture == "bloom" else name)
         found = names.get_name(base, (".weight", ".bias"))
         assert found is not None, name

@@ -28,6 +28,7 @@ from transformers import (
     GraniteConfig,
     LlamaConfig,
     MistralConfig,
+    MixtralConfig,
     Olmo2Config,
     OPTConfig,
     Phi3Config,
@@ -35,6 +36,7 @@ from transformers import (
     PreTrainedConfig,
     Qwen2Config,
     Qwen3Config,
+    Qwen3MoeConfig,
     RobertaConfig,
     SmolLM3Config,
     StableLmConfig,
@@ -80,6 +82,12 @@ BASES = {
     "stablelm": StableLmConfig(**DECODER, max_position_embeddings=64, partial_rotary_factor=0.5),
     "starcoder2": Starcoder2Config(**DECODER, max_position_embeddings=64),
     "cohere": CohereConfig(**DECODER, max_position_embeddings=64, pad_token_id=None, rope_theta=10000.0),
+    "mixtral": MixtralConfig(
+        **DECODER, max_position_embeddings=64, head_dim=8, num_local_experts=4, num_experts_per_tok=2, rope_theta=10000.0
+    ),
+    "qwen3_moe": Qwen3MoeConfig(
+        **DECODER, max_position_embeddings=64, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24
+    ),
     "gpt_neo": GPTNeoConfig(
         **{"vocab_size": SIZES["vocab_size"], "hidden_size": 32, "num_layers": 3, "num_heads": 4, **ENDS},
         max_position_embeddings=64,
@@ -532,7 +540,8 @@ PHI3 = [
 
 OF_LAYER_NORM = [Case(EQUAL, layer_norm_eps=0.1)]
 PHI = [
-    *like_llama(),
+    *like_llama("mlp_bias", "hidden_act"),
+    *cases(EQUAL, hidden_act="gelu"),
     *PARTIAL_BY_NAME,
     *PARTIAL_SCALED,
     *OF_LAYER_NORM,
@@ -541,7 +550,8 @@ PHI = [
     Case(EQUAL, num_key_value_heads=MISSING),
 ]
 NEOX = [
-    *like_llama("num_key_value_heads", "head_dim", "mlp_bias"),
+    *like_llama("num_key_value_heads", "head_dim", "mlp_bias", "hidden_act"),
+    *cases(EQUAL, hidden_act="gelu_pytorch_tanh"),
     *PARTIAL,
     *PARTIAL_SCALED,
     *OF_LAYER_NORM,
@@ -567,7 +577,8 @@ STABLELM = [
     Case(EQUAL, num_attention_heads=32, num_key_value_heads=MISSING, hidden_size=64, partial_rotary_factor=1.0, rope_parameters=MISSING),
 ]
 STARCODER2 = [
-    *like_llama("mlp_bias", "attention_bias", "tie_word_embeddings"),
+    *like_llama("mlp_bias", "attention_bias", "tie_word_embeddings", "hidden_act"),
+    *cases(EQUAL, hidden_act="gelu"),
     *ROTARY,
     *cases(EQUAL, norm_epsilon=0.1, use_bias=False, sliding_window=5, tie_word_embeddings=False),
     *cases(SAME, residual_dropout=0.5, embedding_dropout=0.5, activation_function="gelu", norm_type="layer_norm", mlp_type="default"),
@@ -582,6 +593,49 @@ COHERE = [
     Case(SAME, logit_scale=MISSING),
     Case(EQUAL, num_key_value_heads=MISSING),
     Case(REFUSED, sliding_window=5),
+]
+
+OF_EXPERTS = [
+    *cases(EQUAL, num_experts_per_tok=1, num_local_experts=3),
+    *cases(SAME, output_router_logits=False, router_aux_loss_coef=0.5, router_jitter_noise=0.5),
+    Case(REFUSED, num_experts_per_tok=5, named="the number of experts of a token is 5, expected 1 to 4"),
+    Case(REFUSED, num_experts_per_tok=0, named="the number of experts of a token is 0"),
+    Case(REFUSED, num_local_experts=-1, named="experts"),
+    Case(REFUSED, num_experts=8),
+]
+MIXTRAL = [
+    *like_llama(),
+    *ROTARY,
+    *OF_EXPERTS,
+    *cases(EQUAL, rms_norm_eps=0.1, sliding_window=5),
+    *cases(REFUSED, attention_bias=True, mlp_bias=True),
+    Case(EQUAL, num_attention_heads=8, num_key_value_heads=MISSING),
+    Case(EQUAL, rope_parameters=MISSING),
+]
+QWEN3_MOE = [
+    *like_llama("max_window_layers", "layer_types", "intermediate_size"),
+    *ROTARY,
+    *OF_EXPERTS,
+    *cases(
+        EQUAL,
+        attention_bias=True,
+        decoder_sparse_step=2,
+        mlp_only_layers=[0, 2],
+        moe_intermediate_size=40,
+        norm_topk_prob=True,
+        rms_norm_eps=0.1,
+    ),
+    Case(SAME, mlp_only_layers=None),
+    Case(SAME, intermediate_size=40),  # of layers without experts
+    Case(EQUAL, intermediate_size=40, mlp_only_layers=[0]),
+    Case(EQUAL, num_local_experts=0),
+    Case(EQUAL, num_experts=3, num_local_experts=MISSING),
+    Case(SAME, sliding_window=5),
+    Case(SAME, max_window_layers=1),
+    Case(EQUAL, max_window_layers=1, **WINDOW),
+    Case(SAME, use_sliding_window=True, sliding_window=None),
+    *cases(REFUSED, decoder_sparse_step=0, mlp_only_layers=["0"], mlp_bias=True, shared_expert_intermediate_size=8),
+    Case(EQUAL, num_attention_heads=4, num_key_value_heads=MISSING),
 ]
 
 GPT_ALIKE = [case for case in GPT if case.key not in ("scale_attn_by_inverse_layer_idx", "scale_attn_weights")]
@@ -724,6 +778,8 @@ TABLES = {
     "stablelm": STABLELM,
     "starcoder2": STARCODER2,
     "cohere": COHERE,
+    "mixtral": MIXTRAL,
+    "qwen3_moe": QWEN3_MOE,
     "gpt_neo": GPT_NEO,
     "gptj": GPTJ,
     "opt": OPT,

@@ -83,6 +83,16 @@ class Variant:
 
 
 VARIANTS = {
+    # The name map of the library has its own places for Mixtral's.
+    "llama, experts": Variant(
+        "llama",
+        lambda: transformers.MixtralForCausalLM(
+            transformers.MixtralConfig(
+                **DECODER, **ENDS, rms_norm_eps=1e-5, rope_theta=10000.0, num_local_experts=3, num_experts_per_tok=2
+            )
+        ),
+        {"expert_count": 3, "expert_used_count": 2},
+    ),
     "llama, heads wider than the embedding": Variant(
         "llama",
         lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**DECODER, **ENDS, rms_norm_eps=1e-5, head_dim=16)),

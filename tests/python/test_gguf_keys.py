@@ -49,7 +49,6 @@ OF_ALL = [
     ({"block_count": LAYERS + 1}, Refusal(r"'blk\.2\.", names_key=False)),
     ({"block_count": float(LAYERS)}, Refusal("is a number, expected an integer")),
     ({"block_count": [LAYERS]}, Refusal("is an array of integers, expected an integer")),
-    ({"feed_forward_length": 24}, SHAPE),
     ({"feed_forward_length": [56, 24]}, Refusal("is an array of 2 integers, expected one number of at least 1 for")),
     ({"attention.head_count": 5}, NAMED),
     ({"attention.head_count": 0}, Refusal("is 0, expected at least 1")),
@@ -61,9 +60,6 @@ OF_ALL = [
     ({"attention.key_length": 8}, SAME),
     ({"attention.value_length": 8}, SAME),
     ({"attention.value_length": 4}, Refusal("is 4, expected 8: values are as long as keys")),
-    ({"expert_count": 0, "expert_used_count": 0}, SAME),
-    ({"expert_count": 8}, Refusal("is 8, expected 0: heed has no mixtures of experts")),
-    ({"expert_used_count": 2}, NAMED),
     ({"expert_shared_count": 1}, NAMED),
     ({"expert_group_count": 1}, NAMED),
     ({"expert_group_used_count": 1}, NAMED),
@@ -76,6 +72,25 @@ OF_ALL = [
     ({"pooling_type": 2}, SAME),
     ({"pooling_type": 3}, Refusal(r"is 3, expected 0 \(none\), 1 \(the mean\) or 2")),
     ({"pooling_type": 4}, NAMED),
+]
+WITHOUT_EXPERTS = [
+    ({"expert_count": 0, "expert_used_count": 0}, SAME),
+    ({"expert_count": 8}, Refusal("is 8, expected 0: heed has no experts of this architecture")),
+    ({"expert_used_count": 2}, NAMED),
+]
+OF_MIXTRAL = [
+    ({"expert_count": 0, "expert_used_count": 0}, SAME),
+    ({"expert_count": 8, "expert_used_count": 2}, Refusal(r"blk\.0\.ffn_gate_inp\.weight", names_key=False)),
+    ({"expert_used_count": 9, "expert_count": 8}, Refusal("is 9, expected at most llama.expert_count, 8")),
+    ({"expert_used_count": 2}, NAMED),
+]
+OF_EXPERTS = [
+    ({"expert_used_count": 1}, {"num_experts_per_tok": 1}),
+    ({"expert_used_count": 4}, Refusal("is 4, expected at most qwen3moe.expert_count, 3")),
+    ({"expert_count": 2}, SHAPE),
+    *(({key: None}, NAMED) for key in ("expert_count", "expert_used_count")),
+    ({"expert_feed_forward_length": 28}, SHAPE),
+    ({"expert_feed_forward_length": None}, SHAPE),
 ]
 OF_DECODERS = [
     ({"context_length": 40}, SAME),
@@ -147,6 +162,8 @@ OF_ROTARY = [
     ({"rope.scaling.yarn_log_multiplier": 0.1, **YARN}, NAMED),
     ({"rope.scaling.alpha": 1000.0}, NAMED),
 ]
+OF_FEED_FORWARD = [({"feed_forward_length": 24}, SHAPE)]
+OF_ALL = OF_ALL + OF_FEED_FORWARD
 OF_LLAMA = OF_DECODERS + OF_KEY_HEADS + OF_RMS_NORMS + OF_WHOLE_HEADS + OF_ROTARY
 # Cases of rotary embeddings without a difference to the result of transformers, or that are refused.
 OF_ROTARY_ALONE = [case for case in OF_ROTARY if isinstance(case[1], Refusal) or not case[1]]
@@ -238,7 +255,8 @@ CASES = {
         *of_epsilon("layer_norm_epsilon"),
     ],
     "bloom": OF_ALL + OF_DECODERS + WITHOUT_WINDOW + ONE_KEY_A_HEAD + of_epsilon("layer_norm_epsilon"),
-    "llama": OF_ALL + OF_LLAMA + WITHOUT_WINDOW,
+    "qwen3moe": [case for case in OF_ALL if case not in OF_FEED_FORWARD] + OF_LLAMA + WITHOUT_WINDOW + OF_EXPERTS,
+    "llama": OF_ALL + OF_LLAMA + WITHOUT_WINDOW + OF_MIXTRAL,
     "qwen2": OF_ALL + OF_LLAMA + WITHOUT_WINDOW,
     "qwen3": OF_ALL + OF_LLAMA + WITHOUT_WINDOW,
     "olmo2": OF_ALL + OF_LLAMA + OF_OLMO2,
@@ -259,6 +277,10 @@ CASES = {
         ({"attention.causal": False}, SAME),
         ({"attention.causal": True}, NAMED),
     ],
+}
+CASES = {
+    architecture: cases if architecture in ("llama", "qwen3moe") else cases + WITHOUT_EXPERTS
+    for architecture, cases in CASES.items()
 }
 
 
@@ -283,7 +305,7 @@ def full_names(file: GgufModel, keys: dict[str, Any]) -> dict[str, Any]:
 
 # Cases that several architectures have are tried with all of them only with --exhaustive.
 FIRST = ("llama", "qwen2", "qwen3", "olmo2", "gemma2", "gpt2", "bert")
-SHARED = {id(case) for case in OF_ALL + OF_LLAMA + OF_PARTS_OF_HEADS + WITHOUT_WINDOW}
+SHARED = {id(case) for case in OF_ALL + OF_LLAMA + OF_PARTS_OF_HEADS + WITHOUT_WINDOW + WITHOUT_EXPERTS}
 
 
 def test_keys_with_a_meaning(file: GgufModel, is_exhaustive: bool) -> None:
@@ -327,7 +349,7 @@ def test_every_other_key_of_the_architecture_is_refused(file: GgufModel, is_exha
 
 NOT_OF_MODELS = ("adapter.", "clip.", "imatrix.", "diffusion.", "xielu.")
 LISTED = (
-    "llama, qwen2, qwen3, olmo2, smollm3, gemma2, gemma3, granite, phi3, phi2, gptneox, stablelm, starcoder2, command-r, "
+    "llama, qwen2, qwen3, qwen3moe, olmo2, smollm3, gemma2, gemma3, granite, phi3, phi2, gptneox, stablelm, starcoder2, command-r, "
     "falcon, bloom, gpt2 or bert"
 )
 SAID_OF_FILES = {

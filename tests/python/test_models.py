@@ -40,6 +40,8 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
     Olmo2Config,
     Olmo2ForCausalLM,
     OPTConfig,
@@ -53,6 +55,8 @@ from transformers import (
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
     RobertaConfig,
     RobertaModel,
     SmolLM3Config,
@@ -171,6 +175,12 @@ MODELS = {
     "cohere": lambda: CohereForCausalLM(CohereConfig(**DECODER, pad_token_id=None, logit_scale=0.25)),
     "cohere, norms of heads": lambda: CohereForCausalLM(
         CohereConfig(**DECODER, pad_token_id=None, use_qk_norm=True, attention_bias=True)
+    ),
+    "mixtral": lambda: MixtralForCausalLM(MixtralConfig(**DECODER, num_local_experts=5, num_experts_per_tok=2)),
+    "qwen3_moe": lambda: Qwen3MoeForCausalLM(
+        Qwen3MoeConfig(
+            **DECODER, head_dim=12, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=24, mlp_only_layers=[1]
+        )
     ),
     "gptj": lambda: GPTJForCausalLM(GPTJConfig(**GPT2, **ENDS, rotary_dim=4)),
     # transformers computes Falcon's weights only if it was made for that.

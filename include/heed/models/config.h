@@ -40,6 +40,8 @@ enum class Family {
   kGranite,     ///< Llama with factors of embeddings, scores, parts and logits
   kStableLm,    ///< Llama with layer norms, part of each head is turned
   kStarCoder2,  ///< layer norms, biases, feed-forward without a gate, windows
+  kMixtral,     ///< Mistral with experts
+  kQwen3Moe,    ///< Qwen3 with experts
   kCohere,      ///< layer norms without biases, parts in parallel after one norm; Command R
   kT5,          ///< encoder and decoder: biases of scores by distance, RMS norms, ReLU
   kT5Gated,     ///< T5 1.1 with a gate in the feed-forward layer; Flan-T5
@@ -120,10 +122,20 @@ struct Biases {
   bool head = false;          ///< the output projection
 };
 
+/// A mixture of experts: feed-forward layers of which each token has a few. A matrix gives a score
+/// to each expert, the softmax of which are their weights; those of a token are the largest ones.
+struct Experts {
+  std::int64_t count = 0;      ///< of a layer
+  std::int64_t per_token = 0;  ///< that compute, the results of which are added by their weights
+  std::int64_t intermediate_size = 0;
+  bool has_weights_of_sum_1 = false;  ///< the weights of a token's experts are divided by their sum
+};
+
 /// What layers of one model differ in.
 struct LayerConfig {
   std::optional<std::int64_t> window = std::nullopt;  ///< positions that a query sees, with its own
   std::optional<std::size_t> rotary = std::nullopt;   ///< of ModelConfig::rotaries; otherwise none
+  bool has_experts = false;  ///< ModelConfig::experts in place of one feed-forward layer
 };
 
 /// The sizes and kinds of a transformer's parts.
@@ -159,6 +171,7 @@ struct ModelConfig {
   HeadNorms head_norms = HeadNorms::kNone;
   Activation activation = Activation::kSilu;
   Biases biases = {};
+  std::optional<Experts> experts = std::nullopt;  ///< of layers that have them
   /// Scores fall with the distance of tokens, by alibi_slopes().
   bool has_alibi = false;
   std::optional<PositionBuckets> position_buckets = std::nullopt;
