@@ -61,6 +61,10 @@ std::vector<WeightMatrix> WeightReader::matrices(const std::string& name, std::i
   const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(count);
   std::vector<WeightMatrix> matrices;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    if (reads_ == Reads::kSizes) {
+      matrices.push_back(WeightMatrix::without_elements(rows, columns));
+      continue;
+    }
     StoredTensor one = all;
     one.shape = {rows, columns};
     one.bytes = all.bytes.subspan(i * bytes, bytes);
