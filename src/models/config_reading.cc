@@ -147,11 +147,12 @@ namespace {
 
 // In the order of Family.
 constexpr std::array kFamilyNames = std::to_array<std::string_view>(
-    {"bert",    "roberta",   "distilbert", "gpt2",     "llama",    "qwen3",    "olmo2",
-     "smollm3", "gemma2",    "gemma3",     "gpt_neox", "gpt_neo",  "gptj",     "opt",
-     "bloom",   "falcon",    "phi",        "phi3",     "granite",  "stablelm", "starcoder2",
-     "mixtral", "qwen3_moe", "cohere",     "t5",       "t5_gated", "bart",     "marian"});
-static_assert(kFamilyNames.size() == static_cast<std::size_t>(Family::kMarian) + 1);
+    {"bert",    "roberta",   "distilbert", "gpt2",       "llama",     "qwen3",    "olmo2",
+     "smollm3", "gemma2",    "gemma3",     "gpt_neox",   "gpt_neo",   "gptj",     "opt",
+     "bloom",   "falcon",    "phi",        "phi3",       "granite",   "stablelm", "starcoder2",
+     "mixtral", "qwen3_moe", "cohere",     "t5",         "t5_gated",  "bart",     "marian",
+     "mpnet",   "electra",   "albert",     "modernbert", "nomic_bert"});
+static_assert(kFamilyNames.size() == static_cast<std::size_t>(Family::kNomicBert) + 1);
 
 // Far above every existing model; products of any three sizes fit into 63 bits.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
@@ -229,6 +230,9 @@ void check_config(const ModelConfig& config, const std::string& file) {
   check_size(file, "the number of layers", config.num_layers, kMaxLayers);
   check_size(file, "the vocabulary's size", config.vocab_size, kMaxSize * 16);
   check_size(file, "the number of positions", config.max_positions, kMaxSize * 64);
+  if (config.embedding_size) {
+    check_size(file, "the embeddings' width", *config.embedding_size, kMaxSize);
+  }
   for (const LayerConfig& layer : config.layers) {
     if (layer.window) check_size(file, "the window", *layer.window, kMaxSize * 64);
   }

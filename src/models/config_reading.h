@@ -100,11 +100,10 @@ struct RotaryRules {
 RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config,
                             const RotaryRules& rules = {});
 
-// Reads those of Gemma 3's layers of one type, "full_attention" or "sliding_attention":
-// rope_parameters has an object for each; earlier files have rope_theta and rope_scaling for the
-// first type and rope_local_base_freq for the second.
+// Reads those of the layers of one type, "full_attention" or "sliding_attention": rope_parameters
+// has an object for each; earlier files have `rules.base_key`, and rope_scaling for the first type.
 RotaryPositions read_rotary_of(ConfigFields& fields, const ModelConfig& config,
-                               const char* layer_type);
+                               const char* layer_type, const RotaryRules& rules);
 
 // The folder of the transformer: a subfolder if modules.json names one, otherwise `folder`.
 std::filesystem::path transformer_folder(const std::filesystem::path& folder);

@@ -70,8 +70,9 @@ ModelConfig gemma_config(ConfigFields& fields, std::string_view type) {
   } else {
     fields.expect_nothing("attn_logit_softcapping", "Gemma 3 has no softcap of scores");
     config.rotaries.resize(2);
-    config.rotaries[kFull] = read_rotary_of(fields, config, "full_attention");
-    config.rotaries[kSliding] = read_rotary_of(fields, config, "sliding_attention");
+    config.rotaries[kFull] = read_rotary_of(fields, config, "full_attention", {.base = 1000000});
+    config.rotaries[kSliding] =
+        read_rotary_of(fields, config, "sliding_attention", {.base_key = "rope_local_base_freq"});
   }
   config.layers = equal_layers(config);
   read_windows(fields, config);

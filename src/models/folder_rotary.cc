@@ -161,10 +161,8 @@ RotaryPositions read_rotary(ConfigFields& fields, const ModelConfig& config,
 }
 
 RotaryPositions read_rotary_of(ConfigFields& fields, const ModelConfig& config,
-                               const char* layer_type) {
+                               const char* layer_type, const RotaryRules& rules) {
   const bool is_full = std::string_view(layer_type) == "full_attention";
-  const RotaryRules rules{.base = is_full ? 1000000.0 : 10000.0,
-                          .base_key = is_full ? "rope_theta" : "rope_local_base_freq"};
   RotaryPositions rotary = rotary_with(fields, config, rules);
   fields.find(kOriginal);
   const auto earlier = fields.find("rope_scaling");

@@ -48,8 +48,12 @@ AttentionOptions options_of(const Model::Parts& parts, const LayerConfig& layer,
   }
   if (config.attention_scale) options.scale = static_cast<float>(*config.attention_scale);
   options.softcap = static_cast<float>(config.score_softcap.value_or(0));
-  if (!config.is_causal()) return options;
-  options.mask = layer.window ? causal() & sliding_window(*layer.window - 1, 0) : causal();
+  const std::int64_t reach = layer.window ? *layer.window - 1 : 0;
+  if (!config.is_causal()) {
+    if (layer.window) options.mask = sliding_window(reach, reach);
+    return options;
+  }
+  options.mask = layer.window ? causal() & sliding_window(reach, 0) : causal();
   return options;
 }
 
@@ -149,16 +153,27 @@ class Pass {
     return angles;
   }
 
-  // x = norm(embedding_scale · tokens[id] + positions[first_position + position] +
-  // token_types[type]).
   void embed() {
-    const std::int64_t width = config_.hidden_size;
+    if (!config_.embedding_size) {
+      embed(x_, normed_);
+      return;
+    }
+    Tensor<float> narrow = buffer(*config_.embedding_size);
+    Tensor<float> other = buffer(*config_.embedding_size);
+    embed(narrow, other);
+    parts_.embedding_projection.apply(narrow, x_);
+  }
+
+  // x = norm(embedding_scale · tokens[id] + positions[first_position + position] +
+  // token_types[type]). `others` is memory for rows.
+  void embed(Tensor<float>& x, Tensor<float>& others) const {
+    const std::int64_t width = parts_.tokens.columns();
     const RowFunctions& functions = row_functions();
     const auto scale = static_cast<float>(config_.embedding_scale);
     for_rows(inputs_.size(), width, [&](std::int64_t token) {
       const auto index = static_cast<std::size_t>(token);
-      const std::span<float> row(x_.data() + token * width, static_cast<std::size_t>(width));
-      const std::span<float> other(normed_.data() + token * width, row.size());
+      const std::span<float> row(x.data() + token * width, static_cast<std::size_t>(width));
+      const std::span<float> other(others.data() + token * width, row.size());
       parts_.tokens.row(inputs_.ids[index], row);
       for (float& element : row) element *= scale;
       if (parts_.positions.rows() > 0) {
@@ -170,7 +185,7 @@ class Pass {
         functions.add(other.data(), width, row.data());
       }
     });
-    apply_norm(parts_.embedding_norm, config_, x_, x_);
+    apply_norm(parts_.embedding_norm, config_, x, x);
   }
 
   // The parts differ only in when the second one reads x.

@@ -85,11 +85,13 @@ struct Model::Parts {
   std::vector<std::filesystem::path> small_files;  // the configuration and the tokenizer
 
   std::shared_ptr<const Parts> encoder;  // if config.encoder is there; it has the same tokens
-  WeightMatrix tokens;                   // [vocab_size, hidden_size]
-  WeightMatrix positions;                // [max_positions, hidden_size], or empty
-  WeightMatrix token_types;              // [num_token_types, hidden_size], or empty
-  Tensor<float> position_bias;           // [num_heads, config.position_buckets->count], or empty
-  Norm embedding_norm;                   // or empty
+  // The columns are those of embeddings, hidden_size unless the configuration has another width.
+  WeightMatrix tokens;              // [vocab_size, columns]
+  WeightMatrix positions;           // [max_positions, columns], or empty
+  WeightMatrix token_types;         // [num_token_types, columns], or empty
+  Norm embedding_norm;              // or empty
+  Projection embedding_projection;  // of embeddings of another width; or empty
+  Tensor<float> position_bias;      // [num_heads, config.position_buckets->count], or empty
   std::vector<TransformerLayer> layers;
   Norm final_norm;  // or empty
   Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty

@@ -218,7 +218,11 @@ TransformerLayer read_layer(WeightReader& reader, const WeightNames& names, std:
     return PartNorms{
         .before = norm(part.before), .after = norm(part.after), .after_sum = norm(part.after_sum)};
   };
-  layer.attention_norms = norms_around(names.attention_norms);
+  PartNormNames attention_norms = names.attention_norms;
+  if (!config.layers[static_cast<std::size_t>(index)].has_attention_norm) {
+    attention_norms.before = {};
+  }
+  layer.attention_norms = norms_around(attention_norms);
   if (config.part_order != PartOrder::kParallelOneNorm) {
     layer.mlp_norms = norms_around(names.mlp_norms);
   }
@@ -268,31 +272,44 @@ Tensor<float> sinusoidal_positions(const ModelConfig& config) {
   return positions;
 }
 
-void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& parts) {
+// The embeddings, and what becomes of them before the first layer.
+void read_embeddings(WeightReader& reader, const WeightNames& names, Model::Parts& parts) {
   const ModelConfig& config = parts.config;
-  const std::int64_t hidden = config.hidden_size;
-  const bool has_biases = config.biases.norms;
-  parts.tokens = reader.matrix(reader.of_model(names.tokens), config.vocab_size, hidden);
+  const std::int64_t width = config.embedding_size.value_or(config.hidden_size);
+  parts.tokens = reader.matrix(reader.of_model(names.tokens), config.vocab_size, width);
   if (!names.positions.empty()) {
     parts.positions =
-        reader.matrix(reader.of_model(names.positions), config.num_position_rows(), hidden);
+        reader.matrix(reader.of_model(names.positions), config.num_position_rows(), width);
   }
   if (config.has_sinusoidal_positions) {
     parts.positions = WeightMatrix(sinusoidal_positions(config));
   }
-  if (config.position_buckets) {
-    parts.position_bias = reader.transposed(reader.of_model(names.position_bias), config.num_heads,
-                                            config.position_buckets->count);
-  }
   if (config.num_token_types > 0) {
     parts.token_types =
-        reader.matrix(reader.of_model(names.token_types), config.num_token_types, hidden);
+        reader.matrix(reader.of_model(names.token_types), config.num_token_types, width);
   }
   if (!names.embedding_norm.empty()) {
-    parts.embedding_norm = reader.norm(reader.of_model(names.embedding_norm), hidden, has_biases);
+    parts.embedding_norm =
+        reader.norm(reader.of_model(names.embedding_norm), width, config.biases.norms);
+  }
+  if (config.embedding_size) {
+    parts.embedding_projection = reader.projection(reader.of_model(names.embedding_projection),
+                                                   config.hidden_size, width, true);
+  }
+}
+
+void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& parts) {
+  const ModelConfig& config = parts.config;
+  const std::int64_t hidden = config.hidden_size;
+  const bool has_biases = config.biases.norms;
+  read_embeddings(reader, names, parts);
+  if (config.position_buckets) {
+    parts.position_bias = reader.transposed(reader.of_model(names.position_bias),
+                                            config.position_buckets->count, config.num_heads);
   }
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
-    parts.layers.push_back(read_layer(reader, names, i, config));
+    parts.layers.push_back(config.shares_layers && i > 0 ? parts.layers.front()
+                                                         : read_layer(reader, names, i, config));
   }
   if (!names.final_norm.empty()) {
     parts.final_norm = reader.norm(reader.of_model(names.final_norm), hidden, has_biases);

@@ -56,14 +56,20 @@ void check_finite(const char* function, const Model::Parts& parts, FloatView res
                   function));
 }
 
+// The layers whose weights are their own.
+std::span<const TransformerLayer> layers_with_weights(const Model::Parts& parts) {
+  return std::span(parts.layers).first(parts.config.shares_layers ? 1 : parts.layers.size());
+}
+
 // Calls use(matrix) for every matrix that has its own weights.
 template <class Use>
 void for_each_matrix(const Model::Parts& parts, Use use) {
   use(parts.tokens);
   use(parts.positions);
   use(parts.token_types);
+  use(parts.embedding_projection.weight);
   if (!parts.config.has_tied_head) use(parts.head.weight);
-  for (const TransformerLayer& layer : parts.layers) {
+  for (const TransformerLayer& layer : layers_with_weights(parts)) {
     layer.for_each_projection([&](const Projection& part) { use(part.weight); });
   }
 }
@@ -76,8 +82,9 @@ std::int64_t num_vector_elements(const Model::Parts& parts) {
   add_norm(parts.embedding_norm);
   add_norm(parts.final_norm);
   add(parts.head.bias);
+  add(parts.embedding_projection.bias);
   add(parts.position_bias);
-  for (const TransformerLayer& layer : parts.layers) {
+  for (const TransformerLayer& layer : layers_with_weights(parts)) {
     for (const PartNorms* norms : {&layer.attention_norms, &layer.cross_norms, &layer.mlp_norms}) {
       for (const Norm* norm : {&norms->before, &norms->after, &norms->after_sum}) add_norm(*norm);
     }

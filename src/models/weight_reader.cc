@@ -77,15 +77,19 @@ Projection WeightReader::projection(const std::string& name, std::int64_t rows,
                                     std::int64_t columns, bool has_bias) {
   Projection projection;
   if (names_.is_transposed) {
-    const StoredTensor stored = taken(name + ".weight", {columns, rows});
-    projection.weight = reads_ == Reads::kSizes
-                            ? WeightMatrix::without_elements(rows, columns)
-                            : WeightMatrix(to_tensor(FloatView(to_float(stored)).permute({1, 0})));
+    projection.weight = WeightMatrix(transposed(name, columns, rows));
   } else {
     projection.weight = matrix(name, rows, columns);
   }
   if (has_bias) projection.bias = vector(name + ".bias", rows);
   return projection;
+}
+
+Tensor<float> WeightReader::transposed(const std::string& name, std::int64_t rows,
+                                       std::int64_t columns) {
+  const StoredTensor stored = taken(name + ".weight", {rows, columns});
+  if (reads_ == Reads::kSizes) return Tensor<float>({columns, rows});
+  return to_tensor(FloatView(to_float(stored)).permute({1, 0}));
 }
 
 Norm WeightReader::norm(const std::string& name, std::int64_t size, bool has_bias) {
@@ -97,13 +101,6 @@ Norm WeightReader::norm(const std::string& name, std::int64_t size, bool has_bia
   }
   if (has_bias) norm.bias = vector(name + (is_old ? ".beta" : ".bias"), size);
   return norm;
-}
-
-Tensor<float> WeightReader::transposed(const std::string& name, std::int64_t rows,
-                                       std::int64_t columns) {
-  const StoredTensor stored = taken(name + ".weight", {columns, rows});
-  if (reads_ == Reads::kSizes) return Tensor<float>({rows, columns});
-  return to_tensor(FloatView(to_float(stored)).permute({1, 0}));
 }
 
 Tensor<float> WeightReader::row_or_zeros(const std::string& name, std::int64_t size) {

@@ -38,6 +38,7 @@ struct WeightNames {
   std::string_view token_types;
   std::string_view position_bias = {};  // [buckets, heads]
   std::string_view embedding_norm;
+  std::string_view embedding_projection = {};
   std::string_view final_norm;
   std::string_view head;            // without the prefix
   std::string_view head_bias = {};  // [1, vocab_size], without the prefix; may be missing
@@ -97,8 +98,6 @@ class WeightReader {
   bool contains(std::string_view name) const;
 
   WeightMatrix matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
-  // [rows, columns] of a small tensor [columns, rows].
-  Tensor<float> transposed(const std::string& name, std::int64_t rows, std::int64_t columns);
   // The matrices of a tensor [count, rows, columns].
   std::vector<WeightMatrix> matrices(const std::string& name, std::int64_t count, std::int64_t rows,
                                      std::int64_t columns);
@@ -108,6 +107,8 @@ class WeightReader {
   // The elements of a tensor [1, size] whose name is not followed by ".weight"; 0 if it is
   // missing.
   Tensor<float> row_or_zeros(const std::string& name, std::int64_t size);
+  // A matrix [rows, columns] as [columns, rows].
+  Tensor<float> transposed(const std::string& name, std::int64_t rows, std::int64_t columns);
   Tensor<float> bias(const std::string& name, std::int64_t size) {
     return vector(name + ".bias", size);
   }

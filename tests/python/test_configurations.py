@@ -9,8 +9,9 @@ import heed
 import numpy as np
 import pytest
 import torch
-from test_models import DECODER, ENCODERS, ENDS, GPT2, PLAIN, SIZES, randomise
+from test_models import DECODER, ENCODERS, ENDS, GPT2, MODERN, PLAIN, SIZES, randomise
 from transformers import (
+    AlbertConfig,
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
@@ -18,6 +19,7 @@ from transformers import (
     BloomConfig,
     CohereConfig,
     DistilBertConfig,
+    ElectraConfig,
     FalconConfig,
     Gemma2Config,
     Gemma3TextConfig,
@@ -29,6 +31,9 @@ from transformers import (
     LlamaConfig,
     MistralConfig,
     MixtralConfig,
+    ModernBertConfig,
+    MPNetConfig,
+    NomicBertConfig,
     Olmo2Config,
     OPTConfig,
     Phi3Config,
@@ -59,6 +64,11 @@ BASES = {
     "distilbert": DistilBertConfig(
         vocab_size=SIZES["vocab_size"], dim=32, n_layers=3, n_heads=4, hidden_dim=48, max_position_embeddings=64
     ),
+    "mpnet": MPNetConfig(**SIZES, intermediate_size=48, max_position_embeddings=64),
+    "electra": ElectraConfig(**SIZES, intermediate_size=48, max_position_embeddings=64, embedding_size=12),
+    "albert": AlbertConfig(**SIZES, intermediate_size=48, max_position_embeddings=64, embedding_size=12),
+    "nomic_bert": NomicBertConfig(**SIZES, intermediate_size=48, max_position_embeddings=64),
+    "modernbert": ModernBertConfig(**MODERN),
     "gpt2": GPT2Config(**GPT2, eos_token_id=None, bos_token_id=None),
     "llama": LlamaConfig(**DECODER, max_position_embeddings=64),
     "mistral": MistralConfig(**DECODER, max_position_embeddings=64, sliding_window=None),
@@ -235,6 +245,97 @@ DISTILBERT = [
     *cases(EQUAL, activation="relu", dim=48, hidden_dim=40, max_position_embeddings=32, n_heads=2, n_layers=2),
     Case(REFUSED, activation="mish"),
     Case(REFUSED, hidden_size=48),
+]
+
+BERT_ALIKE = [case for case in BERT if case.key != "embedding_size"]
+
+MPNET = [
+    *(case for case in BERT_ALIKE if case.key not in ("type_vocab_size", "pad_token_id")),
+    # The padding is 1, whatever this is.
+    *cases(SAME, pad_token_id=7),
+    Case(REFUSED, type_vocab_size=2),
+    Case(REFUSED, relative_attention_num_buckets=16),
+    Case(REFUSED, named="pad_token_id", max_position_embeddings=1),
+]
+
+ELECTRA = [
+    *BERT_ALIKE,
+    *cases(EQUAL, embedding_size=48),
+    Case(EQUAL, embedding_size=32),
+    Case(REFUSED, named="embeddings' width", embedding_size=0),
+    *cases(SAME, summary_type="last", summary_use_proj=False, summary_activation="tanh", summary_last_dropout=0.5),
+]
+
+ALBERT = [
+    *(case for case in BERT_ALIKE if case.key != "num_hidden_layers"),
+    *cases(EQUAL, embedding_size=32, num_hidden_layers=2),
+    *cases(SAME, classifier_dropout_prob=0.5, down_scale_factor=2, gap_size=1, net_structure_type=1, num_memory_blocks=2),
+    *cases(REFUSED, num_hidden_groups=3, inner_group_num=2),
+]
+
+NOMIC_BERT = [
+    *(case for case in BERT_ALIKE if case.key not in ("max_position_embeddings", "eos_token_id")),
+    *cases(SAME, eos_token_id=5),
+    *cases(
+        EQUAL,
+        head_dim=16,
+        rope_parameters={"rope_type": "linear", "rope_theta": 100.0, "factor": 3.0},
+    ),
+    *cases(SAME, max_position_embeddings=32),
+]
+
+MODERNBERT = [
+    *common(causal=False),
+    *cases(
+        SAME,
+        attention_dropout=0.5,
+        classifier_activation="relu",
+        classifier_bias=True,
+        classifier_dropout=0.5,
+        classifier_pooling="mean",
+        cls_token_id=3,
+        decoder_bias=False,
+        deterministic_flash_attn=True,
+        embedding_dropout=0.5,
+        initializer_cutoff_factor=3.0,
+        layer_norm_eps=0.5,
+        max_position_embeddings=32,
+        mlp_dropout=0.5,
+        sep_token_id=3,
+        sparse_pred_ignore_index=-1,
+        sparse_prediction=True,
+        tie_word_embeddings=False,
+    ),
+    *cases(
+        EQUAL,
+        attention_bias=True,
+        global_attn_every_n_layers=2,
+        hidden_activation="relu",
+        hidden_size=48,
+        intermediate_size=40,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        local_attention=3,
+        mlp_bias=True,
+        norm_bias=True,
+        norm_eps=0.1,
+        num_attention_heads=2,
+        num_hidden_layers=2,
+        rope_parameters={
+            "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 300.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+        },
+    ),
+    Case(EQUAL, local_attention=0),
+    Case(EQUAL, global_rope_theta=50.0, rope_parameters=MISSING),
+    Case(EQUAL, local_rope_theta=50.0, rope_parameters=MISSING),
+    *cases(
+        REFUSED,
+        hidden_activation="mish",
+        layer_types=["sliding_attention"],
+        local_attention=-1,
+        rope_scaling={"rope_type": "linear", "factor": 2.0},
+    ),
+    Case(REFUSED, global_attn_every_n_layers=0),
 ]
 
 GPT = [
@@ -762,6 +863,11 @@ TABLES = {
     "bert": BERT,
     "roberta": ROBERTA,
     "distilbert": DISTILBERT,
+    "mpnet": MPNET,
+    "electra": ELECTRA,
+    "albert": ALBERT,
+    "nomic_bert": NOMIC_BERT,
+    "modernbert": MODERNBERT,
     "gpt2": GPT,
     "llama": LLAMA,
     "mistral": MISTRAL,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from test_models import SIZES, TEXTS, randomise, word_tokenizer
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
 NEWER = {  # in sentence-transformers 6
     "Transformer": "sentence_transformers.base.modules.transformer.Transformer",
@@ -235,3 +235,46 @@ def test_what_heed_lacks_is_refused_by_name(plain, tmp_path: pathlib.Path, name:
     with pytest.raises(RuntimeError) as error:
         heed.models.load(written(plain, tmp_path, files))
     assert problem in str(error.value)
+
+
+# Two folders as sentence-transformers has them: multilingual E5 (a unigram tokenizer, a prompt) and all-mpnet-base-v2.
+FOLDERS = {
+    "e5": (
+        lambda size: XLMRobertaModel(
+            XLMRobertaConfig(**{**SIZES, "vocab_size": size}, intermediate_size=48, max_position_embeddings=66, pad_token_id=0, type_vocab_size=1)
+        ),
+        {"prompts": {"query": "query: "}, "default_prompt_name": "query"},
+        "query: ",
+    ),
+    "mpnet": (
+        lambda size: MPNetModel(
+            MPNetConfig(**{**SIZES, "vocab_size": size}, intermediate_size=48, max_position_embeddings=66)
+        ),
+        {},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folders_of_sentence_transformers(name: str, tmp_path: pathlib.Path) -> None:
+    test_tokenizers = pytest.importorskip("test_tokenizers")
+    make, settings, prompt = FOLDERS[name]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=test_tokenizers.xlm_roberta(), pad_token="<pad>")
+    model = make(len(tokenizer)).eval()
+    randomise(model)
+    files = {"config_sentence_transformers.json": settings, "sentence_bert_config.json": {"max_seq_length": 12, "do_lower_case": False}}
+    folder = tmp_path / "made"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    for path, content in pooled(MEAN, NORMALIZED, **files).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(json.dumps(content))
+    texts = ["The Straße  is wet\n", "naïve ﬁne 猫 </s>", "", "a long text " * 9]
+    found = heed.models.load(folder).embed(texts)
+    for text, vector in zip(texts, found, strict=True):
+        ids = tokenizer(prompt + text)["input_ids"]
+        ids = ids if len(ids) <= 12 else [*ids[:11], ids[-1]]
+        with torch.no_grad():
+            expected = model(torch.tensor([ids])).last_hidden_state[0].double().numpy().mean(axis=0)
+        assert np.abs(vector - expected / np.linalg.norm(expected)).max() < 1e-5

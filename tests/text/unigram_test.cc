@@ -69,7 +69,7 @@ TEST(Unigram, BrokenModelsAreNamed) {
   expect_unigram_refused(with(json, R"(["s", -3])", R"(["", -3])"), {"a token of 0 bytes"});
   expect_unigram_refused(with(json, R"("s", -3)", "\"" + std::string(1025, 's') + "\", -3"),
                          {"a token of 1025 bytes"});
-  expect_unigram_refused(with(json, R"("s", -3)", R"("hes", -3)"), {"'hes' is listed twice"});
+  expect_unigram_refused(with(json, R"("s", -3)", R"("hes", -3)"), {"'hes' has two ids"});
 }
 
 TEST(Unigram, BrokenMapsAreNamed) {

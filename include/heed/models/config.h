@@ -47,6 +47,11 @@ enum class Family {
   kT5Gated,     ///< T5 1.1 with a gate in the feed-forward layer; Flan-T5
   kBart,        ///< encoder and decoder: learned positions, norms after each sum, GELU
   kMarian,      ///< BART with sinusoidal positions; OPUS-MT
+  kMpnet,       ///< RoBERTa without token types, and with a learned number for every distance
+  kElectra,     ///< BERT whose embeddings may be of another width
+  kAlbert,      ///< BERT whose embeddings are narrow, and whose layers share their weights
+  kModernBert,  ///< encoder: rotary positions, norms before each part, windows in most layers
+  kNomicBert,   ///< BERT with rotary positions, gated SiLU and no biases of products
 };
 
 /// The name of a family: "bert", "gpt2", "llama", …
@@ -133,8 +138,11 @@ struct Experts {
 
 /// What layers of one model differ in.
 struct LayerConfig {
-  std::optional<std::int64_t> window = std::nullopt;  ///< positions that a query sees, with its own
-  std::optional<std::size_t> rotary = std::nullopt;   ///< of ModelConfig::rotaries; otherwise none
+  /// The positions that a query sees, with its own and those before it; in an encoder as many after
+  /// it.
+  std::optional<std::int64_t> window = std::nullopt;
+  std::optional<std::size_t> rotary = std::nullopt;  ///< of ModelConfig::rotaries; otherwise none
+  bool has_attention_norm = true;                    ///< a norm before attention, if any layer has
   bool has_experts = false;  ///< ModelConfig::experts in place of one feed-forward layer
 };
 
@@ -152,6 +160,9 @@ struct ModelConfig {
   std::int64_t intermediate_size = 0;
   std::int64_t max_positions = 0;    ///< the most tokens of a text
   std::int64_t num_token_types = 0;  ///< BERT's; otherwise 0
+  /// The width of embeddings that a matrix turns into hidden states; otherwise there is none.
+  std::optional<std::int64_t> embedding_size = std::nullopt;
+  bool shares_layers = false;  ///< all layers have the weights of the first
   /// RoBERTa's: positions count the tokens that are not this one, which has the row before the
   /// first.
   std::optional<std::int64_t> padding_id = std::nullopt;
