@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -226,6 +227,60 @@ TEST(TrainedModelVerbs, GenerateFramesAMessageWhoseWordsAreNoSpecialTokens) {
   EXPECT_EQ(num_tokens("w1 [SEP]"), num_tokens("w1") + 3);
 }
 
+// A template whose words the tiny tokenizer has; "w9" ends an answer.
+void write_chat_template(const TinyModel& model) {
+  model.write("tokenizer_config.json", R"({"chat_template":
+    "{% for message in messages %}{% if message.role == 'system' %}w8 {% endif %}{{ message.content }}{% if message.role == 'assistant' %} [SEP]{% endif %} {% endfor %}w7"})");
+}
+
+TEST(TrainedModelVerbs, EachLineOfStandardInputIsATurn) {
+  const TinyModel llama(models::Family::kLlama);
+  write_chat_template(llama);
+  const Input input("w1 w2\n\nw3\r\n/reset\nw1 w2\n/exit\nw5\n");
+  const CommandResult result =
+      run_command({"generate", "--model", llama.folder(), "--chat", "--system", "w6",
+                   "--temperature", "0", "--tokens", "2", "--json"},
+                  {}, "", input.path());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::vector<nlohmann::json> turns;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) turns.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(turns.size(), 3U);
+  EXPECT_EQ(turns[0].at("prompt"), "w1 w2");
+  EXPECT_EQ(turns[1].at("prompt"), "w3");
+  // The second turn has the first as well; after /reset it is forgotten.
+  EXPECT_GT(turns[1].at("prompt_tokens").get<int>(), turns[0].at("prompt_tokens").get<int>());
+  EXPECT_EQ(turns[2].at("prompt_tokens"), turns[0].at("prompt_tokens"));
+  EXPECT_EQ(turns[2].at("token_ids"), turns[0].at("token_ids"));
+}
+
+TEST(TrainedModelVerbs, GenerateWritesSeveralTextsAndLogProbabilities) {
+  const TinyModel llama(models::Family::kLlama);
+  const Input input("w1 w2\n");
+  const std::string path = llama.folder();
+  const auto texts = [&](const std::string& seed, const std::string& count) {
+    const CommandResult result = run_command(
+        {"generate", "--model", path, "--file", input.path(), "--seed", seed, "-n", count,
+         "--temperature", "5", "--tokens", "6", "--json", "--log-probs", "--threads", "1"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::vector<nlohmann::json> all;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
+    return all;
+  };
+  const auto three = texts("4", "3");
+  ASSERT_EQ(three.size(), 3U);
+  EXPECT_NE(three[0].at("token_ids"), three[1].at("token_ids"));
+  EXPECT_EQ(three[1].at("token_ids"), texts("5", "1")[0].at("token_ids"));
+  EXPECT_EQ(three[0].at("prompt"), "w1 w2");
+  EXPECT_EQ(three[0].at("log_probs").size(), three[0].at("token_ids").size());
+  const CommandResult biased =
+      run_command({"generate", "--model", path, "--logit-bias", "20=1e6", "--tokens", "1",
+                   "--min-p", "0.1", "--repetition-penalty", "1.1", "--log-probs", "w1"});
+  EXPECT_EQ(biased.exit_code, 0) << biased.err;
+  EXPECT_THAT(biased.out, testing::MatchesRegex("w1 w16\n +-[0-9.]+  w16\n"));
+}
+
 // A prompt whose reading would take many minutes.
 TEST(TrainedModelVerbs, CtrlCEndsTheReadingOfAPrompt) {
   const TinyModel llama(models::Family::kLlama);
@@ -259,6 +314,15 @@ TEST(TrainedModelVerbs, GenerateRefusesWhatDoesNotGoTogether) {
   expect_refused({"generate", "--model", path, "--beam", "2", "w1"}, 2, "--beam goes with");
   expect_refused({"generate", "--model", path, "--top-p", "0", "w1"}, 2, "--top-p is 0");
   expect_refused({"generate", "--model", path, "--chat", "w1"}, 1, "template");
+  expect_refused({"generate", "--model", path, "--min-p", "2", "w1"}, 2, "--min-p is 2");
+  expect_refused({"generate", "--model", path, "--repetition-penalty", "0", "w1"}, 2,
+                 "--repetition-penalty is 0");
+  expect_refused({"generate", "--model", path, "--logit-bias", "5:1", "w1"}, 2,
+                 "--logit-bias is '5:1', expected the id of a token, = and a number");
+  expect_refused({"generate", "--model", path, "--system", "w2", "w1"}, 2, "--system goes with");
+  expect_refused({"generate", "--model", path, "-n", "2", "--temperature", "0", "w1"}, 2,
+                 "-n goes with a --temperature");
+  expect_refused({"generate", "--model", path, "-n", "2", "--seal", "w1"}, 2, "--seal goes with");
   expect_refused({"generate", "--model", path, "--prompt", "w1", "w1"}, 2, "the prompt once");
   expect_refused({"generate", "--model", bert.folder(), "w1"}, 1, "does not write");
   expect_refused({"generate", "--model", "/nowhere", "--chat", "w1"}, 2, "--chat goes with");

@@ -72,6 +72,17 @@ TEST(ChooseToken, TopKAndTopPKeepTheLikeliest) {
   EXPECT_EQ(counts(logits, {.temperature = 1, .top_p = 0.95}).size(), 4U);
 }
 
+TEST(ChooseToken, MinPKeepsWhatIsLikelyBesideTheLikeliest) {
+  const std::vector<float> logits{std::log(0.4F), std::log(0.1F), std::log(0.3F), std::log(0.2F)};
+  EXPECT_EQ(counts(logits, {.temperature = 1, .min_p = 0.24}).size(), 4U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .min_p = 0.26}).size(), 3U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .min_p = 0.6}).size(), 2U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .min_p = 1}).size(), 1U);
+  // At the temperature 2 the ratios are square roots.
+  EXPECT_EQ(counts(logits, {.temperature = 2, .min_p = 0.51}).size(), 3U);
+  EXPECT_EQ(counts(logits, {.temperature = 1, .top_k = 3, .top_p = 0.99, .min_p = 0.6}).size(), 2U);
+}
+
 // Sorts all candidates, the most likely first, drops the excluded ones, and draws in one pass.
 std::int64_t chosen_plainly(const std::vector<float>& logits, const models::Sampling& sampling,
                             double drawn) {
@@ -125,6 +136,7 @@ TEST(ChooseToken, RefusesWhatMeansNothing) {
   EXPECT_THAT(choose({1}, {.temperature = -1}), Refuses("temperature", "-1"));
   EXPECT_THAT(choose({1}, {.top_k = -1}), Refuses("top_k", "-1"));
   EXPECT_THAT(choose({1}, {.top_p = 0}), Refuses("top_p", "0"));
+  EXPECT_THAT(choose({1}, {.min_p = 1.5}), Refuses("min_p", "1.5"));
 }
 
 class Generation : public testing::Test {
@@ -291,6 +303,82 @@ TEST_F(Generation, TheSameSeedWritesTheSameText) {
   EXPECT_NE(generate(model_, "w7", options).ids, a.ids);
 }
 
+TEST_F(Generation, BiasAndPenaltyChangeTheLogits) {
+  const std::vector<std::int64_t> prompt{5, 9};
+  const models::Generated plain = generate(model_, prompt, {.max_tokens = 1});
+  ASSERT_EQ(plain.ids.size(), 1U);
+  const std::int64_t other = plain.ids[0] == 20 ? 21 : 20;
+  EXPECT_EQ(generate(model_, prompt, {.max_tokens = 1, .logit_bias = {{other, 1e6}}}).ids[0],
+            other);
+  EXPECT_NE(generate(model_, prompt, {.max_tokens = 1, .logit_bias = {{plain.ids[0], -1e6}}}).ids,
+            plain.ids);
+  // A penalty beyond all measure lets no token come twice, as long as the logits of others are
+  // greater.
+  const models::Generated varied =
+      generate(model_, prompt, {.max_tokens = 12, .repetition_penalty = 1e6});
+  std::vector<std::int64_t> ids = varied.ids;
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
+}
+
+TEST_F(Generation, FurtherTokensEndTheText) {
+  const std::vector<std::int64_t> prompt{5, 9};
+  const models::Generated whole = generate(model_, prompt, {.max_tokens = 6});
+  ASSERT_GT(whole.ids.size(), 2U);
+  const models::Generated ended =
+      generate(model_, prompt, {.max_tokens = 6, .end_ids = {whole.ids[2]}});
+  EXPECT_EQ(ended.reason, EndReason::kEndToken);
+  EXPECT_LE(ended.ids.size(), 2U);
+}
+
+TEST_F(Generation, LogProbabilitiesAreThoseOfTheModel) {
+  const std::vector<std::int64_t> prompt{5, 9};
+  const models::Generated text =
+      generate(model_, prompt,
+               {.max_tokens = 5, .sampling = {.temperature = 3}, .seed = 2, .log_probs = true});
+  ASSERT_EQ(text.log_probs.size(), text.ids.size());
+  std::vector<std::int64_t> ids = prompt;
+  for (std::size_t i = 0; i < text.ids.size(); ++i) {
+    const Tensor<float> logits = model_.logits(model_.forward(models::Inputs::of(ids)));
+    const float* const last = logits.data() + logits.num_elements() - 40;
+    double sum = 0;
+    for (int id = 0; id < 40; ++id) sum += std::exp(static_cast<double>(last[id]));
+    EXPECT_NEAR(text.log_probs[i], static_cast<double>(last[text.ids[i]]) - std::log(sum), 1e-5);
+    ids.push_back(text.ids[i]);
+  }
+  EXPECT_TRUE(generate(model_, prompt, {.max_tokens = 2}).log_probs.empty());
+}
+
+TEST_F(Generation, AKeptTextIsNotReadAgain) {
+  std::vector<std::int64_t> prompt{5, 9, 7, 11};
+  models::KeptText kept;
+  const GenerateOptions options{.max_tokens = 6, .kept = &kept};
+  const models::Generated first = generate(model_, prompt, options);
+  EXPECT_EQ(first.kept_tokens, 0);
+  EXPECT_EQ(first.ids, generate(model_, prompt, {.max_tokens = 6}).ids);
+  // The last token was chosen, but not read.
+  EXPECT_EQ(kept.ids.size(), prompt.size() + first.ids.size() - 1);
+  // A text from the same prompt: only its last token is read.
+  EXPECT_EQ(generate(model_, prompt, options).ids, first.ids);
+  EXPECT_EQ(generate(model_, prompt, options).kept_tokens, 3);
+  // One that goes on, and one that begins otherwise.
+  prompt.insert(prompt.end(), first.ids.begin(), first.ids.end());
+  prompt.insert(prompt.end(), {13, 14});
+  const models::Generated next = generate(model_, prompt, options);
+  EXPECT_EQ(next.kept_tokens, static_cast<std::int64_t>(prompt.size()) - 3);
+  EXPECT_EQ(next.ids, generate(model_, prompt, {.max_tokens = 6}).ids);
+  prompt[2] = 8;
+  const models::Generated changed = generate(model_, prompt, options);
+  EXPECT_EQ(changed.kept_tokens, 2);
+  EXPECT_EQ(changed.ids, generate(model_, prompt, {.max_tokens = 6}).ids);
+  models::Seal seal;
+  EXPECT_THAT([&] { generate(model_, prompt, {.seal = &seal, .kept = &kept}); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("begins with no kept text")));
+  kept.ids.pop_back();
+  EXPECT_THAT([&] { generate(model_, prompt, {.kept = &kept}); },
+              testing::ThrowsMessage<InvalidArgument>(HasSubstr("not of this model")));
+}
+
 TEST_F(Generation, IdsWithoutATokenAreDrawnAndStandForNoText) {
   auto tokenizer = nlohmann::json::parse(files_.read("tokenizer.json"));
   auto& vocabulary = tokenizer["model"]["vocab"];
@@ -321,6 +409,13 @@ TEST_F(Generation, RefusesWhatMeansNothing) {
   EXPECT_THAT([&] { generate(model_, "w1", {.max_tokens = -1}); }, Refuses("max_tokens", "-1"));
   EXPECT_THAT([&] { generate(model_, "w1", {.stop = {""}}); },
               testing::ThrowsMessage<InvalidArgument>(HasSubstr("a stop text is empty")));
+  EXPECT_THAT([&] { generate(model_, "w1", {.repetition_penalty = 0}); },
+              Refuses("repetition_penalty", "0"));
+  EXPECT_THAT(
+      [&] {
+        generate(model_, "w1", {.logit_bias = {{40, 1}}});
+      },
+      Refuses("logit_bias", "40"));
   const TinyModel encoder(models::Family::kBert);
   const models::Model bert = models::load(encoder.folder());
   EXPECT_THAT([&] { generate(bert, "w1"); },

@@ -135,8 +135,8 @@ ERRORS = [
     *("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "{% macro m(a) %}{% endmacro %}{{ m(1, a=2) }}"),
     *("{{ range(10**6) }}", "{{ [1].append(2) }}", "{{ {}.update(a=1) }}", "{{ 1 is divisibleby(0) }}", "{{ 'a' | trim(chars='a', b=1) }}", "{{ [1, 2][::0] }}"),
     *("{% if %}{% endif %}", "{% for x %}{% endfor %}", "{{ 1 + }}", "{{ (1 }}", "{{ [1 }}", "{% endif %}", "{% if true %}", "{{ 'a }}", "{% set %}", "{# a"),
-    *("{{ 1 | nothing }}", "{{ 1 is nothing }}", "{% nothing %}", "{{ a b }}", "{% break %}", "{{ 012 }}", "{% macro %}{% endmacro %}", "{{ }}", "{% raw %}"),
-    *("{% set n = namespace(_a=1) %}", "{% set n = namespace() %}{% set n._a = 1 %}", "{{ dict(1) }}", "{{ 'a' in 5 }}", "{{ 5 in 'a' }}", "{{ [] | min(1) }}"),
+    *("{{ 1 | nothing }}", "{{ 1 is nothing }}", "{% nothing %}", "{{ a b }}", "{% break %}", "{{ 012 }}", "{% macro %}{% endmacro %}", "{{ }}", "{% raw %}a"),
+    *("{% set n = namespace(_a=1) %}", "{% set n = namespace() %}{% set n._a = 1 %}", "{{ dict(1) }}", "{{ 'a' in 5 }}", "{{ 5 in 'a' }}"),
 ]
 
 
