@@ -286,6 +286,7 @@ void add_generate(CLI::App& command) {
              "Adds a number to the logit of a token; may be given several times")
       ->take_all()
       ->expected(1)
+      ->allow_extra_args(false)
       ->type_name("ID=VALUE");
   add_flag(*verb, "--log-probs", arguments->has_log_probs,
            "Also print the logarithm of each token's probability");
@@ -296,6 +297,7 @@ void add_generate(CLI::App& command) {
   add_option(*verb, "--stop", arguments->stop, "End before this text; may be given several times")
       ->take_all()
       ->expected(1)
+      ->allow_extra_args(false)
       ->type_name("TEXT");
   add_flag(*verb, "--chat", arguments->is_chat,
            "The prompt is a message to a model that answers, in its own template; without a prompt "

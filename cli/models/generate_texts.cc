@@ -38,11 +38,12 @@ double rate(std::int64_t count, double seconds) {
 
 std::string speed_line(const models::Generated& text) {
   const auto written = static_cast<std::int64_t>(text.ids.size());
+  const std::int64_t read = text.prompt_tokens - text.kept_tokens;
   return fmt::format(
       "read {} tokens in {:.2f} s ({:.0f} a second), wrote {} in {:.2f} s ({:.1f} a second); "
       "ended by {}",
-      text.prompt_tokens, text.prefill_seconds, rate(text.prompt_tokens, text.prefill_seconds),
-      written, text.decode_seconds, rate(written, text.decode_seconds), to_string(text.reason));
+      read, text.prefill_seconds, rate(read, text.prefill_seconds), written, text.decode_seconds,
+      rate(written, text.decode_seconds), to_string(text.reason));
 }
 
 void print_text_json(const TextRequest& request, const models::Generated& text,
@@ -52,6 +53,7 @@ void print_text_json(const TextRequest& request, const models::Generated& text,
                       {"token_ids", text.ids},
                       {"reason", to_string(text.reason)},
                       {"prompt_tokens", text.prompt_tokens},
+                      {"kept_tokens", text.kept_tokens},
                       {"prefill_seconds", text.prefill_seconds},
                       {"decode_seconds", text.decode_seconds}};
   if (request.options.log_probs) json["log_probs"] = text.log_probs;

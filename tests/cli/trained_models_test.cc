@@ -251,6 +251,8 @@ TEST(TrainedModelVerbs, EachLineOfStandardInputIsATurn) {
   // The second turn has the first as well; after /reset it is forgotten.
   EXPECT_GT(turns[1].at("prompt_tokens").get<int>(), turns[0].at("prompt_tokens").get<int>());
   EXPECT_EQ(turns[2].at("prompt_tokens"), turns[0].at("prompt_tokens"));
+  EXPECT_GE(turns[1].at("kept_tokens").get<int>(), 2);
+  EXPECT_EQ(turns[2].at("kept_tokens"), 0);
   EXPECT_EQ(turns[2].at("token_ids"), turns[0].at("token_ids"));
 }
 
@@ -274,9 +276,9 @@ TEST(TrainedModelVerbs, GenerateWritesSeveralTextsAndLogProbabilities) {
   EXPECT_EQ(three[1].at("token_ids"), texts("5", "1")[0].at("token_ids"));
   EXPECT_EQ(three[0].at("prompt"), "w1 w2");
   EXPECT_EQ(three[0].at("log_probs").size(), three[0].at("token_ids").size());
-  const CommandResult biased =
-      run_command({"generate", "--model", path, "--logit-bias", "20=1e6", "--tokens", "1",
-                   "--min-p", "0.1", "--repetition-penalty", "1.1", "--log-probs", "w1"});
+  const CommandResult biased = run_command(
+      {"generate", "--model", path, "--logit-bias", "20=1e6", "--tokens", "1", "--min-p", "0.1",
+       "--repetition-penalty", "1.1", "--log-probs", "--stop", "w2", "w1"});
   EXPECT_EQ(biased.exit_code, 0) << biased.err;
   EXPECT_THAT(biased.out, testing::MatchesRegex("w1 w16\n +-[0-9.]+  w16\n"));
 }

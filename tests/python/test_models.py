@@ -319,6 +319,75 @@ def test_greedy_texts(pair) -> None:
             assert model.decode(ids) + result.text == model.decode(ids + result.ids)
 
 
+def test_bias_penalty_and_log_probs(pair) -> None:
+    """Greedy texts with changed logits are those of transformers, which changes them in the same order; probabilities are of the
+    logits as the model gave them."""
+    expected, model = pair
+    if model.config["family"] in ENCODERS:
+        return
+    bias = {5: 1.5, 9: -2.0, 12: 0.75}
+    for text in TEXTS[:2]:
+        ids = model.encode(text)
+        written = expected.generate(
+            torch.tensor([ids]),
+            max_new_tokens=16,
+            do_sample=False,
+            eos_token_id=-1,
+            repetition_penalty=1.7,
+            sequence_bias=[[[token], value] for token, value in bias.items()],
+        )[0].tolist()
+        result = model.generate(ids, max_tokens=16, repetition_penalty=1.7, logit_bias=bias, log_probs=True)
+        assert result.ids == written[len(ids) :][: len(result.ids)]
+        assert len(result.ids) == 16 or result.reason == "end_token"
+        rows = truth(expected, ids + result.ids).logits[0].double().log_softmax(-1)[len(ids) - 1 : -1]
+        assert np.allclose(result.log_probs, [float(row[token]) for row, token in zip(rows, result.ids)], atol=1e-4)
+        assert model.generate(ids, max_tokens=1).log_probs is None
+
+
+def test_min_p_draws_what_transformers_keeps(pair) -> None:
+    from transformers.generation.logits_process import LogitsProcessorList, MinPLogitsWarper, TemperatureLogitsWarper, TopKLogitsWarper
+
+    expected, model = pair
+    if model.config["family"] in ENCODERS:
+        return
+    ids = model.encode(TEXTS[0])
+    steps = LogitsProcessorList([TemperatureLogitsWarper(2.0), TopKLogitsWarper(12), MinPLogitsWarper(0.3)])
+    scores = steps(torch.tensor([ids]), truth(expected, ids).logits[:, -1])[0]
+    kept = set(torch.isfinite(scores).nonzero().flatten().tolist())
+    drawn = [model.generate(ids, max_tokens=1, temperature=2.0, top_k=12, min_p=0.3, seed=seed) for seed in range(60)]
+    found = {result.ids[0] for result in drawn if result.ids}
+    assert found <= kept
+    assert {token for token in kept if float(scores.softmax(-1)[token]) > 0.2} <= found | set(model.config.get("end_ids", []))
+
+
+def test_chat_prompts_have_tools_and_variables(tmp_path) -> None:
+    model = MODELS["llama"]()
+    model.save_pretrained(tmp_path)
+    tokenizer = word_tokenizer()
+    tokenizer.chat_template = (
+        "{% if tools %}{{ tools | tojson }}{% endif %}{{ mood }}{% for m in messages %}{{ m.role }}: {{ m.content or '' }}"
+        "{% for call in m.tool_calls or [] %}{{ call.function | tojson }}{% endfor %}{% endfor %}"
+    )
+    tokenizer.save_pretrained(tmp_path)
+    call = {"type": "function", "function": {"name": "f", "arguments": {"a": [1, 2.5, None, "é"]}}}
+    messages = [{"role": "user", "content": "cat"}, {"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "content": "7"}]
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    prompt = heed.models.load(tmp_path).chat_prompt(messages, tools=tools, mood="dog")
+    assert prompt == tokenizer.apply_chat_template(messages, tools=tools, mood="dog", tokenize=False, add_generation_prompt=True)
+    model = heed.models.load(tmp_path)
+    assert model.chat_prompt([("user", "cat")]) == model.chat_prompt([{"role": "user", "content": "cat"}])
+    for wrong, problem in [
+        (["cat"], "a message is 'cat'"),
+        ([("writer", "cat")], "the role 'writer'"),
+        ([{"content": "cat"}], "the text 'role'"),
+        ([{"role": "user", "content": {1, 2}}], "expected text, numbers, lists and dicts"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            model.chat_prompt(wrong)
+    with pytest.raises(ValueError, match="an argument of its own"):
+        model._model.chat_prompt(['{"role": "user", "content": "a"}'], True, "", '{"messages": 1}')
+
+
 def test_a_head_that_is_switched_off_adds_nothing(pair) -> None:
     expected, model = pair
     ids = model.encode(TEXTS[0])
