@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "arguments.h"
@@ -16,9 +19,11 @@
 #include "heed/nn/search.h"
 #include "heed/train/translator.h"
 #include "heed/viz/terminal.h"
+#include "models/trained_model.h"
 #include "output_files.h"
 #include "picture_file.h"
 #include "train/settings.h"
+#include "translation/published.h"
 #include "translation/shared.h"
 #include "verbs.h"
 
@@ -65,18 +70,53 @@ Tensor<float> weights_of(const Tensor<float>& alignment, std::optional<std::int6
   return head ? to_tensor(alignment.view().select(0, *head)) : mean_of_heads(alignment);
 }
 
-void check_head(const train::Translator& translator, const TranslateArguments& arguments) {
+// What translates: a model of `heed train`, or one that others trained.
+struct AnyTranslator {
+  std::function<train::Translation(const std::string& sentence)> translate;
+  bool has_attention = true;
+  std::int64_t num_heads = 1;
+};
+
+AnyTranslator own_translator(const TranslateArguments& arguments) {
+  const auto translator =
+      std::make_shared<train::Translator>(train::load_translator(arguments.model, kOptionNames));
+  const train::TranslatorSettings& model = translator->settings.model;
+  return {.translate =
+              [translator, beam = arguments.beam](const std::string& sentence) {
+                return train::translate(*translator, sentence, beam);
+              },
+          .has_attention = translator->has_attention(),
+          .num_heads = model.attention == "multihead" ? model.heads : 1};
+}
+
+AnyTranslator published_translator(const TranslateArguments& arguments) {
+  const models::Model model = load_trained(arguments.model);
+  const models::ModelConfig& config = model.config();
+  if (!config.encoder) {
+    throw std::runtime_error(
+        fmt::format("--model: '{}' is a model of architecture {}, which has no encoder, expected "
+                    "T5, BART, Marian or a model of `heed train translate`",
+                    arguments.model, config.architecture));
+  }
+  if (arguments.beam != 1) {
+    throw UsageError(fmt::format("--beam is {}, expected 1 with a model of architecture {}",
+                                 arguments.beam, config.architecture));
+  }
+  return {.translate = [model](const std::string& text) { return translate(model, text); },
+          .num_heads = config.num_layers * config.num_heads};
+}
+
+void check_head(const AnyTranslator& translator, const TranslateArguments& arguments) {
   if (!arguments.shows_alignment && arguments.out.empty()) {
     if (arguments.head) throw UsageError("--head is only for --show-alignment and --out");
     return;
   }
-  if (!translator.has_attention()) {
+  if (!translator.has_attention) {
     throw std::runtime_error("the model has no attention, so there is no alignment to show");
   }
-  const train::TranslatorSettings& model = translator.settings.model;
-  const std::int64_t heads = model.attention == "multihead" ? model.heads : 1;
-  if (arguments.head && (*arguments.head < 0 || *arguments.head >= heads)) {
-    throw UsageError(fmt::format("--head is {}, expected 0 to {}", *arguments.head, heads - 1));
+  if (arguments.head && (*arguments.head < 0 || *arguments.head >= translator.num_heads)) {
+    throw UsageError(
+        fmt::format("--head is {}, expected 0 to {}", *arguments.head, translator.num_heads - 1));
   }
 }
 
@@ -144,9 +184,9 @@ void print(const train::Translation& translation, const TranslateArguments& argu
             << std::endl;
 }
 
-void translate_sentence(train::Translator& translator, const TranslateArguments& arguments,
+void translate_sentence(const AnyTranslator& translator, const TranslateArguments& arguments,
                         const std::string& sentence) {
-  const train::Translation translation = train::translate(translator, sentence, arguments.beam);
+  const train::Translation translation = translator.translate(sentence);
   warn_of_unknown(translation);
   if (arguments.as_json) {
     std::cout << dump(translation_json(translation, arguments.shows_alignment)) << std::flush;
@@ -156,7 +196,7 @@ void translate_sentence(train::Translator& translator, const TranslateArguments&
   if (!arguments.out.empty()) write_alignment(translation, arguments);
 }
 
-void translate_lines(train::Translator& translator, const TranslateArguments& arguments) {
+void translate_lines(const AnyTranslator& translator, const TranslateArguments& arguments) {
   std::int64_t number = 0;
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
@@ -178,7 +218,12 @@ void run_translate(const TranslateArguments& arguments) {
     check_picture(kTranslateOut, arguments.out, known_pictures());
     if (arguments.words.empty()) throw UsageError("--out draws one SENTENCE, and none was given");
   }
-  train::Translator translator = train::load_translator(arguments.model, kOptionNames);
+  std::error_code error;
+  const std::filesystem::path path = arguments.model;
+  const bool is_published = std::filesystem::exists(path / "config.json", error) ||
+                            std::filesystem::is_regular_file(path, error);
+  const AnyTranslator translator =
+      is_published ? published_translator(arguments) : own_translator(arguments);
   check_head(translator, arguments);
   if (arguments.words.empty()) {
     translate_lines(translator, arguments);
@@ -191,7 +236,8 @@ void run_translate(const TranslateArguments& arguments) {
 
 void add_translate(CLI::App& command) {
   CLI::App* verb = command.add_subcommand(
-      "translate", "Translate with a model that `heed train translate` has saved");
+      "translate",
+      "Translate with a model that `heed train translate` has saved, or with T5, BART or Marian");
   const auto arguments = std::make_shared<TranslateArguments>();
   add_model_option(*verb, arguments->model);
   add_option(*verb, "SENTENCE", arguments->words,
@@ -200,8 +246,10 @@ void add_translate(CLI::App& command) {
   add_flag(*verb, "--show-alignment", arguments->shows_alignment,
            "Also draw where each produced token looked: the source across, what was "
            "produced down, the mean of all heads");
-  add_option(*verb, "--head", arguments->head, "Draw this head alone, counted from 0")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{63}).description(""))
+  add_option(*verb, "--head", arguments->head,
+             "Draw this head alone, counted from 0; of T5, BART and Marian those of all layers"
+             " are counted")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{4095}).description(""))
       ->type_name("N");
   add_option(*verb, kTranslateOut, arguments->out,
              "Also draw the alignment of SENTENCE into a file; its ending chooses the "
@@ -212,7 +260,8 @@ void add_translate(CLI::App& command) {
   add_flag(*verb, "--json", arguments->as_json, "Print one JSON object a sentence");
   verb->footer(
       "Example:\n"
-      "  heed translate --model fr \"twenty-three thousand eighty\" --show-alignment");
+      "  heed translate --model fr \"twenty-three thousand eighty\" --show-alignment\n"
+      "  heed translate --model opus-mt-en-de \"The cat sleeps.\" --out alignment.png");
   verb->callback([arguments] { run_translate(*arguments); });
 }
 

@@ -69,7 +69,10 @@ void add_size_options(CLI::App& verb, train::TranslatorSettings& model) {
 }
 
 void add_model_option(CLI::App& verb, std::string& model) {
-  add_option(verb, "--model", model, "The folder that `heed train translate --save` named")
+  add_option(
+      verb, "--model", model,
+      "The folder that `heed train translate --save` named; for `heed translate` also one of T5, "
+      "BART or Marian")
       ->required()
       ->type_name("DIR");
 }

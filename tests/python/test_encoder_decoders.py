@@ -7,12 +7,14 @@ import subprocess
 import heed
 import numpy as np
 import pytest
+import tokenizers
 import torch
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     MarianConfig,
     MarianMTModel,
+    PreTrainedTokenizerFast,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -135,6 +137,42 @@ def test_a_source_is_needed_and_fits(both) -> None:
         model.logits(TARGET, source=[1, 40])
     with pytest.raises(ValueError, match="has no encoder beside its layers"):
         _ = model.encoder.encoder
+
+
+WORDS = ["<unk>", *(f"w{i}" for i in range(1, VOCABULARY - 1)), "</s>"]
+
+
+def write_word_tokenizer(folder: pathlib.Path) -> None:
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>")
+    )
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", eos_token="</s>").save_pretrained(folder)
+
+
+def test_translations_and_their_alignment(both, build: pathlib.Path) -> None:
+    _, reference, folder = both
+    write_word_tokenizer(folder)
+    text = " ".join(WORDS[i] for i in SOURCE if i != 39)
+    source = [i for i in SOURCE if i != 39]
+    command = [build / "heed", "translate", "--model", folder, "--json", "--show-alignment", text]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert found["source"] == text.split()
+    written = [WORDS.index(token) for token in found["target"]]
+    assert written == heed.models.load(folder).generate(text, max_tokens=512).ids
+    if not written:
+        return
+    with torch.no_grad():
+        start = reference.config.decoder_start_token_id
+        expected = reference(
+            input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([[start, *written[:-1]]]), output_attentions=True
+        )
+    assert_close(np.array(found["alignment"], np.float32), torch.cat(expected.cross_attentions, 1)[0])
+    chosen = expected.logits[0].log_softmax(-1)[range(len(written)), written].sum().item()
+    assert found["log_probability"] == pytest.approx(chosen, rel=1e-4, abs=1e-4)
+    ran = subprocess.run([*command[:4], "--beam", "3", text], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "--beam is 3, expected 1" in ran.stderr
 
 
 CASES = {
