@@ -42,8 +42,16 @@ std::string model_page(const std::filesystem::path& path, const models::Model& m
   page.tokens = reading.input.labels;
   page.words = reading.input.tokens.words;
   for (const inspect::ReadLayer& layer : reading.layers) {
-    page.layers.push_back(
-        {.query = layer.query, .key = layer.key, .value = layer.value, .mask = reading.mask});
+    if (layer.has_other_terms) {
+      page.layers.push_back({.value = layer.value, .weights = layer.weights, .mask = layer.mask});
+      continue;
+    }
+    page.layers.push_back({.query = layer.query,
+                           .key = layer.key,
+                           .value = layer.value,
+                           .mask = layer.mask,
+                           .scale = layer.scale,
+                           .softcap = layer.softcap});
   }
   return explorer_model_page(page);
 }
@@ -164,7 +172,9 @@ void print_layer(const ModelExplanation& request, const models::Model& model,
 
 void explain_model(const ModelExplanation& request) {
   if (!request.out.empty()) check_ending(request.out);
-  const models::Model model = load_trained(request.model);
+  const models::Model whole = load_trained(request.model);
+  // A decoder with an encoder reads nothing without it; `heed translate` shows where it looks.
+  const models::Model model = whole.config().encoder ? whole.encoder() : whole;
   check_index("--layer", request.layer, model.config().num_layers);
   check_index("--head", request.head, model.config().num_heads);
   const inspect::ModelReading reading = inspect::read_layers(model, request.text, request.pair);

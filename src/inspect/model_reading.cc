@@ -24,6 +24,22 @@ text::Encoding encoded(const models::Model& model, const std::string& text,
   return encoding;
 }
 
+Tensor<bool> visible_of(const Mask& mask, std::int64_t size) {
+  return materialize_allow(mask, {.q_len = size, .kv_len = size}).reshaped({size, size});
+}
+
+bool has_other_terms(const AttentionOptions& options) {
+  return options.alibi_slopes || options.bias || options.relative_bias ||
+         options.relative_vectors || options.sinks;
+}
+
+// all |= more.
+void join(const Tensor<bool>& more, Tensor<bool>& all) {
+  for (std::int64_t i = 0; i < all.num_elements(); ++i) {
+    all.data()[i] = all.data()[i] || more.data()[i];
+  }
+}
+
 }  // namespace
 
 AttendedTokens ModelReading::tokens_of(std::int64_t layer) const {
@@ -36,7 +52,7 @@ AttendedTokens ModelReading::tokens_of(std::int64_t layer) const {
           .token_ids = input.tokens.ids,
           .labels = input.labels,
           .weights = layers[static_cast<std::size_t>(layer)].weights,
-          .visible = visible};
+          .visible = layers[static_cast<std::size_t>(layer)].visible};
 }
 
 ModelReading read_layers(const models::Model& model, const std::string& text,
@@ -46,16 +62,19 @@ ModelReading read_layers(const models::Model& model, const std::string& text,
   reading.input = text_of(model.tokenizer(), encoded(model, text, pair), text,
                           pair ? std::string_view(*pair) : std::string_view());
   const std::int64_t size = reading.input.tokens.length();
+  reading.visible = Tensor<bool>({size, size});
   models::ForwardOptions options;
   options.observer = [&](const models::AttentionCall& call) {
     reading.layers.push_back({.query = to_tensor(call.query.select(0, 0)),
                               .key = to_tensor(call.key.select(0, 0)),
                               .value = to_tensor(call.value.select(0, 0)),
-                              .weights = models::weights_of(call)});
-    if (call.layer > 0) return;
-    reading.mask = call.options.mask;
-    reading.visible = materialize_allow(call.options.mask, {.q_len = size, .kv_len = size})
-                          .reshaped({size, size});
+                              .weights = models::weights_of(call),
+                              .mask = call.options.mask,
+                              .visible = visible_of(call.options.mask, size),
+                              .scale = call.options.scale,
+                              .softcap = call.options.softcap,
+                              .has_other_terms = has_other_terms(call.options)});
+    join(reading.layers.back().visible, reading.visible);
   };
   model.forward(inputs_of(reading.input), options);
   return reading;

@@ -21,14 +21,18 @@ struct ReadLayer {
   Tensor<float> key;      ///< [num_kv_heads, num_tokens, head_dim], rotary embedding applied
   Tensor<float> value;    ///< [num_kv_heads, num_tokens, head_dim]
   Tensor<float> weights;  ///< [num_heads, num_tokens, num_tokens]
+  Mask mask;              ///< of all heads
+  Tensor<bool> visible;   ///< [num_tokens, num_tokens]: the mask as booleans
+  std::optional<float> scale;    ///< of query · key; 1/√head_dim when not given
+  float softcap = 0;             ///< of scores; 0: none
+  bool has_other_terms = false;  ///< biases, ALiBi or sinks: query and key alone give other weights
 };
 
 /// All layers of one text, or of a pair of texts.
 struct ModelReading {
   std::string text;      ///< both texts of a pair, with " / " between them
   ModelText input;       ///< its tokens, their labels and words
-  Mask mask;             ///< of every layer
-  Tensor<bool> visible;  ///< [num_tokens, num_tokens]: the mask as booleans
+  Tensor<bool> visible;  ///< [num_tokens, num_tokens]: keys that a query sees in any layer
   std::vector<ReadLayer> layers;
 
   /// A layer as figures draw it. @throws InvalidArgument when the layer does not exist.
