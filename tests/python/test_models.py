@@ -355,9 +355,9 @@ def test_min_p_draws_what_transformers_keeps(pair) -> None:
     scores = steps(torch.tensor([ids]), truth(expected, ids).logits[:, -1])[0]
     kept = set(torch.isfinite(scores).nonzero().flatten().tolist())
     drawn = [model.generate(ids, max_tokens=1, temperature=2.0, top_k=12, min_p=0.3, seed=seed) for seed in range(60)]
-    found = {result.ids[0] for result in drawn if result.ids}
+    found = {result.ids[0] if result.ids else 2 for result in drawn}  # [SEP] ends the text
     assert found <= kept
-    assert {token for token in kept if float(scores.softmax(-1)[token]) > 0.2} <= found | set(model.config.get("end_ids", []))
+    assert {token for token in kept if float(scores.softmax(-1)[token]) > 0.2} <= found
 
 
 def test_chat_prompts_have_tools_and_variables(tmp_path) -> None:
