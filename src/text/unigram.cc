@@ -11,7 +11,7 @@ namespace heed { inline namespace v0 { namespace text {
 
 Unigram::Unigram(const TokenTable& tokens, const std::vector<Piece>& pieces,
                  const UnigramOptions& options)
-    : tokens_(tokens), options_(options), pieces_(pieces) {
+    : options_(options), pieces_(pieces) {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     places_.value(0, tokens.token(pieces_[i].id)) = static_cast<std::int64_t>(i);
   }

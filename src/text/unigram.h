@@ -27,8 +27,7 @@ class Unigram : public Model {
     double score;  // finite
   };
 
-  // `pieces` are the tokens that texts may contain, none empty or longer than kLongest. `tokens`
-  // must outlive this object.
+  // `pieces` are the tokens that texts may contain, none empty or longer than kLongest.
   Unigram(const TokenTable& tokens, const std::vector<Piece>& pieces,
           const UnigramOptions& options);
   // Takes a time of O(n · the longest token) for a text of n bytes.
@@ -37,7 +36,6 @@ class Unigram : public Model {
  private:
   void append(std::string_view text, Span part, std::vector<PieceToken>& tokens) const;
 
-  const TokenTable& tokens_;
   UnigramOptions options_;
   ByteTrie places_;  // of the texts in pieces_
   std::vector<Piece> pieces_;
