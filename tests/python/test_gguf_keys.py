@@ -396,8 +396,8 @@ IDLE_OF_TOKENIZERS = {
 }
 STOPS = [f"tokenizer.ggml.{role}_token_id" for role in "eos eot eom fim_pad fim_rep fim_sep".split()]
 OF_TOKENIZERS = {
-    "tokenizer.ggml.model": [("t5", "is 't5', expected gpt2 or llama"), (3, "is an integer, expected a string")],
-    "tokenizer.ggml.pre": [("x", "is 'x', expected default, gpt-2"), (["gpt-2"], "is an array of strings")],
+    "tokenizer.ggml.model": [("rwkv", "is 'rwkv', expected gpt2, llama, t5 or bert"), (3, "is an integer, expected a string")],
+    "tokenizer.ggml.pre": [("x", "is 'x', expected one of default, gpt-2"), (["gpt-2"], "is an array of strings")],
     "tokenizer.ggml.tokens": [("A", "is a string, expected an array of strings"), (None, "is 'tokenizer.ggml.tokens'")],
     "tokenizer.ggml.token_type": [([1] * 39, "has 39 values for 40 tokens"), ([7] * 40, r"\[0\] is 7, expected 0 to")],
     "tokenizer.ggml.merges": [(["A ?"], r"'A \?' is not two tokens that make a third"), (7, "an array of strings")],
