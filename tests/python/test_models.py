@@ -300,7 +300,7 @@ def test_greedy_texts(pair) -> None:
         with pytest.raises(ValueError, match="does not write"):
             model.generate(TEXTS[0])
         return
-    for text in TEXTS:
+    for text in TEXTS[1:]:  # the shortest and the longest
         ids = model.encode(text)
         prompt = torch.tensor([ids])
         written = expected.generate(
