@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -17,24 +16,12 @@
 #include "heed/core/error.h"
 #include "heed/core/parallel.h"
 #include "models/experts.h"
+#include "models/for_rows.h"
 #include "models/kernels/row_functions.h"
 
 namespace heed { inline namespace v0 { namespace models {
 
 namespace {
-
-// Elements per thread and step in the loops between products.
-constexpr std::int64_t kElementsAtOnce = std::int64_t{1} << 14;
-
-// Calls body(row) for every row of `width` elements.
-template <class Body>
-void for_rows(std::int64_t rows, std::int64_t width, Body body) {
-  const std::int64_t grain =
-      std::max<std::int64_t>(1, kElementsAtOnce / std::max<std::int64_t>(1, width));
-  parallel_for(0, rows, grain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t row = first; row < last; ++row) body(row);
-  });
-}
 
 // @param slopes of ALiBi, [num_heads] or empty
 AttentionOptions options_of(const Model::Parts& parts, const LayerConfig& layer, FloatView slopes) {
@@ -204,7 +191,7 @@ class Pass {
       if (order == PartOrder::kInTurn) widen(layer.mlp, normed(layer.mlp_norms.before));
       layer.mlp.down.apply(gate_, normed_);
     } else {
-      mix(layer, normed(layer.mlp_norms.before));
+      normed_ = mix_experts(layer, config_, normed(layer.mlp_norms.before));
     }
     add_part(layer.mlp_norms);
   }
@@ -320,74 +307,9 @@ class Pass {
     }
   }
 
-  void widen(const FeedForward& mlp, FloatView input) { widen(mlp, input, gate_, up_); }
-
-  // gate = activation(mlp.gate(input)) · mlp.up(input), or activation(mlp.up(input)).
-  void widen(const FeedForward& mlp, FloatView input, Tensor<float>& gate,
-             Tensor<float>& up) const {
-    const std::int64_t width = gate.extent(1);
-    if (mlp.is_gated()) {
-      mlp.gate.apply(input, gate);
-      mlp.up.apply(input, up);
-    } else {
-      mlp.up.apply(input, gate);
-    }
-    const RowFunctions& functions = row_functions();
-    for_rows(input.extent(0), width, [&](std::int64_t token) {
-      float* const row = gate.data() + token * width;
-      activate(functions, row, width);
-      if (mlp.is_gated()) functions.multiply(up.data() + token * width, width, row);
-    });
-  }
-
-  // normed_ = Σ weight · expert(input), of the experts of each token in their order.
-  void mix(const TransformerLayer& layer, FloatView input) {
-    const std::int64_t hidden = config_.hidden_size;
-    Tensor<float> scores = buffer(config_.experts->count);
-    layer.router.apply(input, scores);
-    const std::vector<ExpertTokens> chosen = choose_experts(scores, *config_.experts);
-    Tensor<float> sum({inputs_.size(), hidden});
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      const std::vector<std::int64_t>& tokens = chosen[i].tokens;
-      if (tokens.empty()) continue;
-      const Tensor<float> out = of_expert(layer.experts[i], input, tokens);
-      for (std::size_t row = 0; row < tokens.size(); ++row) {
-        const float* const from = out.data() + static_cast<std::int64_t>(row) * hidden;
-        float* const to = sum.data() + tokens[row] * hidden;
-        for (std::int64_t c = 0; c < hidden; ++c) to[c] += from[c] * chosen[i].weights[row];
-      }
-    }
-    normed_ = std::move(sum);
-  }
-
-  // An expert's result for some rows of the input.
-  Tensor<float> of_expert(const FeedForward& expert, FloatView input,
-                          std::span<const std::int64_t> tokens) const {
-    const auto count = std::ssize(tokens);
-    const std::int64_t width = config_.experts->intermediate_size;
-    auto rows = Tensor<float>::uninitialized({count, config_.hidden_size});
-    for (std::int64_t row = 0; row < count; ++row) {
-      std::copy_n(input.data() + tokens[static_cast<std::size_t>(row)] * config_.hidden_size,
-                  config_.hidden_size, rows.data() + row * config_.hidden_size);
-    }
-    auto gate = Tensor<float>::uninitialized({count, width});
-    auto up = Tensor<float>::uninitialized({count, expert.is_gated() ? width : 0});
-    widen(expert, rows, gate, up);
-    expert.down.apply(gate, rows);
-    return rows;
-  }
-
-  void activate(const RowFunctions& functions, float* row, std::int64_t width) const {
-    switch (config_.activation) {
-      case Activation::kGelu:
-        return functions.gelu(row, width);
-      case Activation::kGeluTanh:
-        return functions.gelu_tanh(row, width);
-      case Activation::kSilu:
-        return functions.silu(row, width);
-      case Activation::kRelu:
-        return functions.relu(row, width);
-    }
+  // gate_ = activation(mlp.gate(input)) · mlp.up(input), or activation(mlp.up(input)).
+  void widen(const FeedForward& mlp, FloatView input) {
+    models::widen(mlp, config_.activation, input, gate_, up_);
   }
 
   // x += residual_scale · normed_.
