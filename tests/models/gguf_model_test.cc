@@ -221,7 +221,8 @@ TEST_F(GgufModels, KeysThatAreNotReadAreRefused) {
   refused("llama.swiglu_clamp_exp", testing_support::kArray,
           gguf_array(testing_support::kF32, 2, raw(1.F) + raw(2.F)),
           "an array of 2 numbers, expected no such key");
-  refused("llama.expert_count", testing_support::kU32, raw(8U), "8, expected 0: heed has no");
+  refused("llama.expert_shared_count", testing_support::kU32, raw(8U),
+          "8, expected 0: heed has no");
   refused("llama.rope.freq_base", testing_support::kF32, raw(1e-45F), "1.4");
   refused("llama.attention.causal", testing_support::kBool, std::string(1, '\0'),
           "false, expected true");
