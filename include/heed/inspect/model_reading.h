@@ -17,12 +17,12 @@ namespace heed { inline namespace v0 { namespace inspect {
 
 /// Queries, keys, values and weights of a layer, as its attention uses them.
 struct ReadLayer {
-  Tensor<float> query;    ///< [num_heads, num_tokens, head_dim], rotary embedding applied
-  Tensor<float> key;      ///< [num_kv_heads, num_tokens, head_dim], rotary embedding applied
-  Tensor<float> value;    ///< [num_kv_heads, num_tokens, head_dim]
-  Tensor<float> weights;  ///< [num_heads, num_tokens, num_tokens]
-  Mask mask;              ///< of all heads
-  Tensor<bool> visible;   ///< [num_tokens, num_tokens]: the mask as booleans
+  Tensor<float> query;           ///< [num_heads, num_tokens, head_dim], rotary embedding applied
+  Tensor<float> key;             ///< [num_kv_heads, num_tokens, head_dim], rotary embedding applied
+  Tensor<float> value;           ///< [num_kv_heads, num_tokens, head_dim]
+  Tensor<float> weights;         ///< [num_heads, num_tokens, num_tokens]
+  Mask mask;                     ///< of all heads
+  Tensor<bool> visible;          ///< [num_tokens, num_tokens]: the mask as booleans
   std::optional<float> scale;    ///< of query · key; 1/√head_dim when not given
   float softcap = 0;             ///< of scores; 0: none
   bool has_other_terms = false;  ///< biases, ALiBi or sinks: query and key alone give other weights
