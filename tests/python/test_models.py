@@ -339,7 +339,11 @@ def test_bias_penalty_and_log_probs(pair) -> None:
         result = model.generate(ids, max_tokens=16, repetition_penalty=1.7, logit_bias=bias, log_probs=True)
         assert result.ids == written[len(ids) :][: len(result.ids)]
         assert len(result.ids) == 16 or result.reason == "end_token"
-        rows = truth(expected, ids + result.ids).logits[0].double().log_softmax(-1)[len(ids) - 1 : -1]
+        if model.config["family"] == "phi3":  # a longer text turns all keys otherwise, so each length is read alone
+            rows = torch.stack([truth(expected, ids + result.ids[:i]).logits[0, -1] for i in range(len(result.ids))])
+        else:
+            rows = truth(expected, ids + result.ids).logits[0, len(ids) - 1 : -1]
+        rows = rows.double().log_softmax(-1)
         assert np.allclose(result.log_probs, [float(row[token]) for row, token in zip(rows, result.ids)], atol=1e-4)
         assert model.generate(ids, max_tokens=1).log_probs is None
 
