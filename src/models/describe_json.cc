@@ -36,7 +36,12 @@ std::string_view pooling_name(Pooling::Kind kind) {
 Json pooling_json(const Pooling& pooling) {
   Json kinds = Json::array();
   for (const Pooling::Kind kind : pooling.kinds) kinds.push_back(pooling_name(kind));
-  Json json{{"kinds", kinds}, {"normalize", pooling.normalize}, {"prompt", pooling.prompt}};
+  Json dense = Json::array();
+  for (const PooledDense& module : pooling.dense) dense.push_back(module.out_size);
+  Json json{{"kinds", kinds},
+            {"dense", dense},
+            {"normalize", pooling.normalize},
+            {"prompt", pooling.prompt}};
   json["max_tokens"] = pooling.max_tokens == kUnbounded ? Json(nullptr) : Json(pooling.max_tokens);
   return json;
 }

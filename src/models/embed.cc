@@ -2,9 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/float_environment.h"
+#include "heed/core/elementary.h"
 #include "heed/models/model.h"
+#include "models/graph.h"
+#include "models/kernels/row_functions.h"
 #include "models/sealing.h"
 
 namespace heed { inline namespace v0 { namespace models {
@@ -104,9 +108,49 @@ void pool(const Pooling& pooling, FloatView hidden, std::span<float> out) {
     }
   }
   // A vector of length 0 is not changed.
-  const double scale = pooling.normalize && square > 0 ? 1 / std::sqrt(square) : 1;
+  const bool scales = pooling.normalize && pooling.dense.empty() && square > 0;
+  const double scale = scales ? 1 / std::sqrt(square) : 1;
   std::transform(numbers.begin(), numbers.end(), out.begin(),
                  [&](double number) { return static_cast<float>(number * scale); });
+}
+
+void activate(PooledDense::Activation activation, std::span<float> row) {
+  switch (activation) {
+    case PooledDense::Activation::kIdentity:
+      return;
+    case PooledDense::Activation::kTanh:
+      for (float& x : row) x = static_cast<float>(elementary::tanh(static_cast<double>(x)));
+      return;
+    case PooledDense::Activation::kRelu:
+      return row_functions().relu(row.data(), std::ssize(row));
+    case PooledDense::Activation::kGelu:
+      return row_functions().gelu(row.data(), std::ssize(row));
+  }
+}
+
+void normalize(std::span<float> row) {
+  double square = 0;
+  for (const float x : row) square += static_cast<double>(x) * static_cast<double>(x);
+  if (square == 0) return;
+  for (float& x : row) x = static_cast<float>(static_cast<double>(x) / std::sqrt(square));
+}
+
+// The vectors behind the products that follow pooling.
+Tensor<float> through_dense(const std::vector<Projection>& dense, const Pooling& pooling,
+                            Tensor<float> vectors) {
+  const std::int64_t texts = vectors.extent(0);
+  for (std::size_t i = 0; i < dense.size(); ++i) {
+    auto next = Tensor<float>::uninitialized({texts, dense[i].weight.rows()});
+    dense[i].apply(vectors, next);
+    for (std::int64_t t = 0; t < texts; ++t) {
+      activate(pooling.dense[i].activation, next.view().select(0, t).elements());
+    }
+    vectors = std::move(next);
+  }
+  for (std::int64_t t = 0; pooling.normalize && t < texts; ++t) {
+    normalize(vectors.view().select(0, t).elements());
+  }
+  return vectors;
 }
 
 }  // namespace
@@ -140,6 +184,7 @@ Tensor<float> Model::embed(std::span<const std::string> texts, const EmbedOption
     }
     first = last;
   }
+  if (!pooling.dense.empty()) vectors = through_dense(parts_->dense, pooling, std::move(vectors));
   if (options.seal != nullptr) *options.seal = sealed_vectors(*this, texts, vectors);
   return vectors;
 }

@@ -27,6 +27,9 @@ constexpr std::string_view kWithoutEffectInThem[] = {
 // T5 has no table of positions.
 constexpr std::int64_t kAnyPositions = std::int64_t{1} << 24;
 
+// The most rows of a table of sines.
+constexpr std::int64_t kMostComputedPositions = std::int64_t{1} << 17;
+
 // A decoder that reads what `encoder` wrote.
 ModelConfig decoder_of(ConfigFields& fields, ModelConfig encoder, ModelConfig decoder) {
   constexpr std::string_view kWhy = "heed has this family as an encoder and a decoder";
@@ -118,6 +121,12 @@ ModelConfig bart_half(ConfigFields& fields, Family family, const std::string& ha
           fmt::format(": d_model is {}, expected an even number: half of it are "
                       "sines of positions, the other half cosines",
                       config.hidden_size));
+    }
+    if (config.max_positions > kMostComputedPositions) {
+      fields.json().fail(
+          fmt::format(": max_position_embeddings is {}, expected at most {}: a table "
+                      "of so many positions is computed",
+                      config.max_positions, kMostComputedPositions));
     }
     config.has_sinusoidal_positions = true;
   }

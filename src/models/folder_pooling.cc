@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <string>
@@ -151,8 +150,9 @@ std::vector<ListedModule> listed_modules(const io::JsonPart& list, const fs::pat
 
 void refuse_module(const ListedModule& module, std::string_view expected) {
   module.json.fail(
-      fmt::format(": the module is {}, expected {}: heed makes vectors by Transformer, Pooling and "
-                  "Normalize in this order. Hidden states and heads do not depend on it: without "
+      fmt::format(": the module is {}, expected {}: heed makes vectors by Transformer, Pooling, "
+                  "any number of Dense, and Normalize in this order. Hidden states and heads do "
+                  "not depend on it: without "
                   "modules.json and 1_Pooling the folder opens",
                   module.kind, expected));
 }
@@ -166,6 +166,43 @@ void check_normalize(const fs::path& folder) {
   fields.expect("module_input_name", "sentence_embedding", kWhy);
   fields.expect("module_output_name", "sentence_embedding", kWhy);
   fields.check_all_known();
+}
+
+PooledDense::Activation activation_of(const io::JsonPart& name) {
+  const std::string type = name.string();
+  const std::string last = type.substr(type.rfind('.') + 1);
+  for (const auto& [known, activation] : {std::pair<std::string_view, PooledDense::Activation>{
+                                              "Identity", PooledDense::Activation::kIdentity},
+                                          {"Tanh", PooledDense::Activation::kTanh},
+                                          {"ReLU", PooledDense::Activation::kRelu},
+                                          {"GELU", PooledDense::Activation::kGelu}}) {
+    if (known == last && type.starts_with("torch.nn.modules.")) return activation;
+  }
+  name.fail(
+      fmt::format(" is \"{}\", expected Identity, Tanh, ReLU or GELU of torch.nn.modules", type));
+}
+
+// @param size of the vector before
+PooledDense read_dense_module(const fs::path& folder, std::int64_t size) {
+  const JsonDocument document(folder / "config.json");
+  ConfigFields fields(document.root());
+  constexpr std::string_view kWhy = "heed has this module behind pooling";
+  fields.expect("in_features", size, "the vector before has this size");
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    fields.expect(key, "sentence_embedding", kWhy);
+  }
+  PooledDense dense{.folder = folder,
+                    .in_size = size,
+                    .out_size = fields.integer("out_features"),
+                    .has_bias = fields.boolean_or("bias", true)};
+  if (const auto name = fields.find("activation_function")) dense.activation = activation_of(*name);
+  fields.check_all_known();
+  constexpr std::int64_t kLargest = std::int64_t{1} << 20;
+  if (dense.out_size < 1 || dense.out_size > kLargest) {
+    document.root().fail(
+        fmt::format(": out_features is {}, expected 1 to {}", dense.out_size, kLargest));
+  }
+  return dense;
 }
 
 void read_pooling_module(const fs::path& folder, std::int64_t hidden_size, Pooling& pooling) {
@@ -207,19 +244,36 @@ Pooling read_pooling(const fs::path& folder, std::int64_t hidden_size) {
   }
   const JsonDocument document(folder / "modules.json");
   const std::vector<ListedModule> modules = listed_modules(document.root(), folder);
-  constexpr std::array<std::string_view, 3> kOrder{"Transformer", "Pooling", "Normalize"};
   pooling.prompt = default_prompt(folder);
+  std::int64_t size = 0;  // of the vector so far
   for (std::size_t i = 0; i < modules.size(); ++i) {
-    const std::string_view expected = kOrder[std::min(i, kOrder.size() - 1)];
-    if (modules[i].kind != expected) refuse_module(modules[i], expected);
-    if (i == 1) read_pooling_module(modules[i].path, hidden_size, pooling);
-    if (i >= 2) check_normalize(modules[i].path);
+    const ListedModule& module = modules[i];
+    const std::string_view expected = i == 0              ? "Transformer"
+                                      : i == 1            ? "Pooling"
+                                      : pooling.normalize ? "Normalize"
+                                                          : "Dense or Normalize";
+    const bool is_dense = i >= 2 && !pooling.normalize && module.kind == "Dense";
+    const bool is_normalize = i >= 2 && module.kind == "Normalize";
+    if (i < 2 ? module.kind != expected : !is_dense && !is_normalize) {
+      refuse_module(module, expected);
+    }
+    if (i == 1) {
+      read_pooling_module(module.path, hidden_size, pooling);
+      size = hidden_size * std::ssize(pooling.kinds);
+    }
+    if (is_dense) {
+      pooling.dense.push_back(read_dense_module(module.path, size));
+      size = pooling.dense.back().out_size;
+    }
+    if (is_normalize) {
+      check_normalize(module.path);
+      pooling.normalize = true;
+    }
   }
   if (modules.size() < 2) {
     document.root().fail(fmt::format(" lists {} modules, expected Transformer and Pooling at least",
                                      modules.size()));
   }
-  pooling.normalize = modules.size() > 2;
   return pooling;
 }
 

@@ -96,6 +96,9 @@ struct Model::Parts {
   Norm final_norm;  // or empty
   Projection head;  // [vocab_size, hidden_size], shared with tokens if tied; or empty
 
+  std::vector<Projection> dense;  // of config.pooling->dense
+  std::vector<Checkpoint> dense_checkpoints;
+
   mutable std::mutex hash_mutex;
   mutable std::string hash;  // of the files, empty until Model::sha256() is called
 };

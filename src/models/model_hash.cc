@@ -27,9 +27,11 @@ struct ModelFile {
 
 std::vector<ModelFile> files_of(const Model::Parts& parts) {
   std::vector<ModelFile> files;
-  for (const CheckpointFile& file : parts.checkpoint->files()) {
-    files.push_back({file.name, file.bytes});
-  }
+  const auto add = [&](const Checkpoint& checkpoint) {
+    for (const CheckpointFile& file : checkpoint.files()) files.push_back({file.name, file.bytes});
+  };
+  add(*parts.checkpoint);
+  for (const Checkpoint& checkpoint : parts.dense_checkpoints) add(checkpoint);
   for (const std::filesystem::path& path : parts.small_files) files.push_back({path, {}});
   return files;
 }

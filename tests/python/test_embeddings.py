@@ -8,6 +8,7 @@ import shutil
 import heed
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from test_models import SIZES, TEXTS, randomise, word_tokenizer
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
@@ -189,11 +190,63 @@ def test_sentence_transformers_makes_the_same_vectors(plain, tmp_path: pathlib.P
     assert np.abs(found - expected).max() < 1e-5 * max(1, np.abs(expected).max())
 
 
+DENSE = modules(("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"))
+TWO_DENSE = modules(
+    ("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("Dense", "3_Dense"), ("Normalize", "4_Normalize"), types=NEWER
+)
+TANH = {"in_features": WIDTH, "out_features": 12, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"}
+BEHIND = {"in_features": 12, "out_features": 20, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+ACTIVATIONS = {
+    "activation.Tanh": torch.tanh,
+    "linear.Identity": lambda x: x,
+    "activation.ReLU": torch.relu,
+    "activation.GELU": torch.nn.functional.gelu,
+}
+
+
+def write_dense(folder: pathlib.Path, settings: dict, seed: int) -> torch.nn.Linear:
+    torch.manual_seed(seed)
+    linear = torch.nn.Linear(settings["in_features"], settings["out_features"], bias=settings["bias"])
+    safetensors.torch.save_file({f"linear.{key}": value for key, value in linear.state_dict().items()}, folder / "model.safetensors")
+    return linear
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_products_behind_pooling(plain, tmp_path: pathlib.Path, activation: str) -> None:
+    first = {**TANH, "activation_function": f"torch.nn.modules.{activation}"}
+    files = {"2_Dense/config.json": first, "3_Dense/config.json": BEHIND}
+    folder = written(plain, tmp_path, {**pooled(MEAN, TWO_DENSE), **files})
+    one = write_dense(folder / "2_Dense", first, 1)
+    other = write_dense(folder / "3_Dense", BEHIND, 2)
+    mean = torch.tensor(expected_vectors(plain[0], ["mean"], False, 64, ""), dtype=torch.float32)
+    with torch.no_grad():
+        vectors = ACTIVATIONS[activation](one(mean))
+        expected = torch.nn.functional.normalize(other(vectors)).numpy()
+    model = heed.models.load(folder)
+    np.testing.assert_allclose(model.embed(TEXTS), expected, rtol=0, atol=1e-5)
+    (folder / "modules.json").write_text(json.dumps(DENSE))
+    np.testing.assert_allclose(heed.models.load(folder).embed(TEXTS), vectors.numpy(), rtol=0, atol=1e-5)
+    write_dense(folder / "2_Dense", first, 3)
+    assert heed.models.load(folder).sha256() != model.sha256()
+
+
 REFUSED = {
-    "Dense": (pooled(MEAN, modules(("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"))), "the module is Dense"),
-    "newer Dense": (
-        pooled(MEAN, modules(("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), types=NEWER)),
-        "the module is Dense",
+    "Dense without weights": (pooled(MEAN, DENSE, **{"2_Dense/config.json": TANH}), "neither model.safetensors nor"),
+    "Dense of another width": (
+        pooled(MEAN, DENSE, **{"2_Dense/config.json": {**TANH, "in_features": 7}}),
+        "in_features is 7, expected 32",
+    ),
+    "Dense of an activation that heed lacks": (
+        pooled(MEAN, DENSE, **{"2_Dense/config.json": {**TANH, "activation_function": "torch.nn.modules.activation.Mish"}}),
+        'activation_function is "torch.nn.modules.activation.Mish", expected Identity, Tanh, ReLU or GELU',
+    ),
+    "Dense of tokens": (
+        pooled(MEAN, DENSE, **{"2_Dense/config.json": {**TANH, "module_input_name": "token_embeddings"}}),
+        'module_input_name is "token_embeddings"',
+    ),
+    "Dense behind Normalize": (
+        pooled(MEAN, modules(("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"), ("Dense", "3_Dense"))),
+        "the module is Dense, expected Normalize",
     ),
     "a module of its own": (
         pooled(MEAN, modules(("Transformer", ""), ("Pooling", "1_Pooling"), ("X", ""), types={"X": "own.Scaling"})),

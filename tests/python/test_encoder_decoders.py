@@ -217,6 +217,7 @@ CASES = {
         {
             "share_encoder_decoder_embeddings": False,
             "decoder_vocab_size": 41,
+            "max_position_embeddings": 131073,
             "is_encoder_decoder": False,
             "unknown_key": 3,
         },

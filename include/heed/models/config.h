@@ -84,6 +84,16 @@ enum class HeadNorms {
   kAllHeads,  ///< of all heads as one vector
 };
 
+/// A product behind pooling: vector = activation(W · vector + bias).
+struct PooledDense {
+  enum class Activation { kIdentity, kTanh, kRelu, kGelu };
+  std::filesystem::path folder;  ///< with model.safetensors: linear.weight, linear.bias
+  std::int64_t in_size = 0;
+  std::int64_t out_size = 0;
+  bool has_bias = true;
+  Activation activation = Activation::kTanh;
+};
+
 /// How the vectors of a text's tokens become one vector.
 struct Pooling {
   enum class Kind {
@@ -95,7 +105,8 @@ struct Pooling {
     kWeightedMean,    ///< token i has the weight i + 1
   };
   std::vector<Kind> kinds = {Kind::kMean};  ///< one vector for each kind, concatenated
-  bool normalize = false;                   ///< the concatenated vector is scaled to norm 1
+  std::vector<PooledDense> dense = {};      ///< then the vector goes through these
+  bool normalize = false;                   ///< the result is scaled to norm 1
   std::int64_t max_tokens = kUnbounded;     ///< longer texts are truncated
   std::string prompt = {};                  ///< inserted before every text
 };

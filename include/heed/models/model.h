@@ -149,7 +149,8 @@ class HEED_API Model {
   bool has_head() const noexcept;
 
   /// One vector for each text, by config().pooling or, without it, the mean of its tokens' vectors.
-  /// @return [texts.size(), hidden_size · number of pooling kinds]
+  /// @return [texts.size(), hidden_size · number of pooling kinds], or the size of the last product
+  /// behind pooling
   /// @throws InvalidArgument when a text is not valid UTF-8, or there is no tokenizer, and as
   /// forward().
   Tensor<float> embed(std::span<const std::string> texts, const EmbedOptions& options = {}) const;
