@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 
 import gguf
@@ -116,3 +117,26 @@ def test_parts_of_a_file_are_one_model(tmp_path: pathlib.Path) -> None:
     np.testing.assert_array_equal(model.logits([1, 2, 3]), expected)
     listed = subprocess.run("sha256sum m-*.gguf | sha256sum", shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert model.sha256() == listed.stdout.split()[0]
+
+
+def listed(text: str) -> set[str]:
+    """The names after "expected" or "read are"."""
+    return set(re.split(r", | or | and |GGUF's ", text)) - {""}
+
+
+def test_the_documentation_lists_what_opens(tmp_path: pathlib.Path) -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs/models.md").read_text()
+    families = page.split("### Families")[1].split("###")[0]
+    rows = [line.split("|")[1:3] for line in families.splitlines() if line.startswith("| `") and "model_type" not in line]
+    file = GgufModel("llama", tmp_path)
+    message = only(file.write({"general.architecture": "mamba"}))["refusals"][0]
+    assert {name for _, cell in rows for name in re.findall("`(.*?)`", cell)} == listed(message.split("expected ")[1])
+    transformers.LlamaForCausalLM(transformers.LlamaConfig(**DECODER, **ENDS)).save_pretrained(tmp_path / "folder")
+    config = tmp_path / "folder" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "rwkv"}))
+    message = only(tmp_path / "folder")["refusals"][0]
+    assert {name for cell, _ in rows for name in re.findall("`(.*?)`", cell)} == listed(message.split("expected ")[1])
+    formats = page.split("### Formats of weights")[1].split("Their numbers")[0]
+    types = {"token_embd.weight": gguf.GGMLQuantizationType.IQ2_XXS}
+    message = only(file.write(tensors={"token_embd.weight": np.zeros((5, 66), np.uint8)}, kinds=types))["refusals"][0]
+    assert set(re.findall("`(.*?)`", formats)) == listed(message.split("read are ")[1])
