@@ -143,15 +143,15 @@ HWY_INLINE void choose_vectors(const std::byte* nibbles, float scale,
   const auto pairs = hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(nibbles));
   const auto table = hn::LoadU(signed_bytes, numbers.data());
   const auto low = hn::And(pairs, hn::Set(bytes, std::uint8_t{15}));
-  HWY_ALIGN std::int8_t chosen[2][16];
-  hn::Store(hn::TableLookupBytes(table, hn::BitCast(signed_bytes, low)), signed_bytes, chosen[0]);
+  HWY_ALIGN std::int8_t chosen[32];
+  hn::Store(hn::TableLookupBytes(table, hn::BitCast(signed_bytes, low)), signed_bytes, chosen);
   hn::Store(hn::TableLookupBytes(table, hn::BitCast(signed_bytes, hn::ShiftRight<4>(pairs))),
-            signed_bytes, chosen[1]);
+            signed_bytes, chosen + 16);
   store_sixteens(
       2, scale,
       [&](int i) HWY_ATTR {
         return hn::ConvertTo(kFloats,
-                             hn::PromoteTo(Integers(), hn::LoadU(SignedBytes(), chosen[0] + i)));
+                             hn::PromoteTo(Integers(), hn::LoadU(SignedBytes(), chosen + i)));
       },
       out);
 }
