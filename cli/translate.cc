@@ -236,8 +236,7 @@ void run_translate(const TranslateArguments& arguments) {
 
 void add_translate(CLI::App& command) {
   CLI::App* verb = command.add_subcommand(
-      "translate",
-      "Translate with a model that `heed train translate` has saved, or with T5, BART or Marian");
+      "translate", "Translate with a model of `heed train translate`, or with T5, BART or Marian");
   const auto arguments = std::make_shared<TranslateArguments>();
   add_model_option(*verb, arguments->model);
   add_option(*verb, "SENTENCE", arguments->words,
