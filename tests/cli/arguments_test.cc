@@ -96,10 +96,10 @@ enum class Kind { kFlag, kWhole, kNumber, kText };
 // Throws for an unknown type: each type needs a kind, which determines the tested values.
 Kind kind_of(const std::string& type) {
   static const std::set<std::string> whole{"N", "N,..."};
-  static const std::set<std::string> numbers{"NUMBER", "P", "T", "C"};
-  static const std::set<std::string> texts{"FILE",     "DIR",  "PATH",  "TYPE", "HEADS",
-                                           "DIR|FILE", "TEXT", "NAMES", "MASK", "NAME",
-                                           "SOURCE",   "LOG",  "SEAL"};
+  static const std::set<std::string> numbers{"NUMBER", "P", "T", "C", "R"};
+  static const std::set<std::string> texts{"FILE",     "DIR",  "PATH",  "TYPE",    "HEADS",
+                                           "DIR|FILE", "TEXT", "NAMES", "MASK",    "NAME",
+                                           "SOURCE",   "LOG",  "SEAL",  "ID=VALUE"};
   if (type.empty()) return Kind::kFlag;
   if (whole.count(type) > 0) return Kind::kWhole;
   if (numbers.count(type) > 0) return Kind::kNumber;
