@@ -302,8 +302,7 @@ void add_generate(CLI::App& command) {
   add_flag(*verb, "--chat", arguments->is_chat,
            "The prompt is a message to a model that answers, in its own template; without a prompt "
            "each line of standard input is a message, /reset begins anew, /exit ends");
-  add_option(*verb, "--system", arguments->system,
-             "What the model is told before the first message")
+  add_option(*verb, "--system", arguments->system, "The system message, which says how to answer")
       ->type_name("TEXT");
   add_option(*verb, "--cache", arguments->cache,
              fmt::format("How keys and values are kept: {}", fmt::join(storage_names(), ", ")))

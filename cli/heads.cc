@@ -251,8 +251,7 @@ void run_heads(const HeadsArguments& arguments) {
   OutputFiles files;
   if (!arguments.out.empty()) files.reserve(kHeadsOut, arguments.out);
   const std::vector<std::string> pieces = pieces_of(arguments);
-  const models::Model whole = load_trained(arguments.model);
-  const models::Model model = whole.config().encoder ? whole.encoder() : whole;
+  const models::Model model = load_reader(arguments.model);
   check_heads(arguments, model.config());
   HeadReport report;
   report.model = arguments.model;

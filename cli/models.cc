@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arguments.h"
@@ -106,7 +107,7 @@ void print_model(const models::ModelDescription& model) {
 void run_models(const ModelsArguments& arguments) {
   std::vector<models::ModelDescription> models;
   for (const std::string& path : arguments.paths) {
-    for (const auto& model : models::find_models(path)) models.push_back(models::describe(model));
+    for (auto& model : models::describe_all(path)) models.push_back(std::move(model));
   }
   for (const models::ModelDescription& model : models) {
     if (arguments.as_json) {

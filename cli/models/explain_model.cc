@@ -172,9 +172,7 @@ void print_layer(const ModelExplanation& request, const models::Model& model,
 
 void explain_model(const ModelExplanation& request) {
   if (!request.out.empty()) check_ending(request.out);
-  const models::Model whole = load_trained(request.model);
-  // A decoder with an encoder reads nothing without it; `heed translate` shows where it looks.
-  const models::Model model = whole.config().encoder ? whole.encoder() : whole;
+  const models::Model model = load_reader(request.model);
   check_index("--layer", request.layer, model.config().num_layers);
   check_index("--head", request.head, model.config().num_heads);
   const inspect::ModelReading reading = inspect::read_layers(model, request.text, request.pair);

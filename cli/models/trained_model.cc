@@ -58,6 +58,11 @@ models::Model load_trained(const std::filesystem::path& path) {
   return models::load(path);
 }
 
+models::Model load_reader(const std::filesystem::path& path) {
+  const models::Model model = load_trained(path);
+  return model.config().encoder ? model.encoder() : model;
+}
+
 void refuse_trained(const std::filesystem::path& path) {
   if (!is_trained_model(path)) return;
   throw std::runtime_error(

@@ -16,6 +16,10 @@ bool is_trained_model(const std::filesystem::path& path);
 // train` saved the model.
 models::Model load_trained(const std::filesystem::path& path);
 
+// Loads the model of --model for a verb that shows how it reads a text: of a model with an encoder
+// that half. Throws as load_trained().
+models::Model load_reader(const std::filesystem::path& path);
+
 // For a verb that reads models of `heed train`: throws std::runtime_error, which names the verbs
 // that read the model, where it comes from another program.
 void refuse_trained(const std::filesystem::path& path);

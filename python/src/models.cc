@@ -290,8 +290,8 @@ void bind_models(nb::module_& module) {
       [](const std::string& path) {
         return without_lock([&] {
           std::vector<std::string> found;
-          for (const auto& model : models::find_models(path)) {
-            found.push_back(models::to_json(models::describe(model)));
+          for (const auto& model : models::describe_all(path)) {
+            found.push_back(models::to_json(model));
           }
           return found;
         });

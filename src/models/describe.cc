@@ -101,12 +101,12 @@ std::int64_t ModelDescription::num_bytes() const noexcept {
   return sum;
 }
 
-ModelDescription describe(const fs::path& path) {
-  const fs::path folder = fs::is_directory(path) ? transformer_folder(path) : path;
-  check_model_path(folder);
+namespace {
+
+// @param folder with the transformer, or the GGUF file
+void describe_files(const fs::path& folder, ModelDescription& description) {
   const Checkpoint checkpoint = Checkpoint::open(folder);
   const std::optional<GgufFile> gguf = checkpoint.gguf();
-  ModelDescription description{.path = path, .is_gguf = gguf.has_value()};
   description.num_files = std::ssize(checkpoint.files());
   description.tensors = by_type(checkpoint);
   attempt(description, [&] {
@@ -115,11 +115,29 @@ ModelDescription describe(const fs::path& path) {
         gguf ? gguf->contains("tokenizer.chat_template") : has_template_file(folder);
   });
   attempt(description, [&] {
-    description.config = gguf ? read_config(*gguf) : read_config(path);
+    description.config = gguf ? read_config(*gguf) : read_config(description.path);
     check_weights(checkpoint, *description.config);
   });
   if (gguf || has_tokenizer(folder)) {
     attempt(description, [&] { describe_tokenizer(folder, description); });
+  }
+}
+
+}  // namespace
+
+ModelDescription describe(const fs::path& path) {
+  const bool is_folder = fs::is_directory(path);
+  ModelDescription description{.path = path, .is_gguf = !is_folder};
+  fs::path folder = path;
+  attempt(description, [&] {
+    if (is_folder) folder = transformer_folder(path);
+  });
+  check_model_path(folder);
+  if (!description.opens()) return description;
+  try {
+    describe_files(folder, description);
+  } catch (const FormatError& error) {  // of a header; a file that cannot be read is the caller's
+    description.refusals.emplace_back(error.what());
   }
   return description;
 }
@@ -142,22 +160,28 @@ bool is_first_gguf(const fs::path& file) {
 
 }  // namespace
 
-std::vector<fs::path> find_models(const fs::path& path) {
+std::vector<ModelDescription> describe_all(const fs::path& path) {
   std::error_code error;
-  const bool is_plain_folder = fs::is_directory(path, error) &&
-                               !fs::exists(path / "config.json", error) &&
-                               !fs::exists(path / "modules.json", error);
+  const auto is_model_folder = [&](const fs::path& folder) {
+    return fs::exists(folder / "config.json", error) || fs::exists(folder / "modules.json", error);
+  };
   std::vector<fs::path> found;
-  if (is_plain_folder) {
+  if (fs::is_directory(path, error) && !is_model_folder(path)) {
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-      const bool is_folder = fs::exists(entry.path() / "config.json", error) ||
-                             fs::exists(entry.path() / "modules.json", error);
-      if (is_folder || is_first_gguf(entry.path())) found.push_back(entry.path());
+      if (is_model_folder(entry.path()) || is_first_gguf(entry.path())) {
+        found.push_back(entry.path());
+      }
     }
     std::sort(found.begin(), found.end());
   }
-  if (found.empty()) found.push_back(path);
-  return found;
+  if (found.empty()) return {describe(path)};
+  std::vector<ModelDescription> models;
+  for (const fs::path& model : found) {
+    ModelDescription unread{.path = model, .is_gguf = !fs::is_directory(model, error)};
+    attempt(unread, [&] { models.push_back(describe(model)); });
+    if (!unread.opens()) models.push_back(std::move(unread));
+  }
+  return models;
 }
 
 }}}  // namespace heed::v0::models

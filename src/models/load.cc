@@ -55,7 +55,8 @@ std::unique_ptr<const text::Tokenizer> no_tokenizer(std::string folder) {
 }
 
 // Reads the encoder of a model from the same files.
-std::shared_ptr<const Model::Parts> read_encoder(const Model::Parts& decoder) {
+std::shared_ptr<const Model::Parts> read_encoder(const Model::Parts& decoder,
+                                                 WeightReader::Reads reads) {
   auto encoder = std::make_shared<Model::Parts>();
   encoder->config = *decoder.config.encoder;
   encoder->config.architecture = decoder.config.architecture;
@@ -63,10 +64,27 @@ std::shared_ptr<const Model::Parts> read_encoder(const Model::Parts& decoder) {
   encoder->checkpoint = decoder.checkpoint;
   encoder->path = decoder.path;
   const WeightNames& names = names_in_folder(encoder->config);
-  WeightReader reader(*encoder->checkpoint, names);
+  WeightReader reader(*encoder->checkpoint, names, reads);
   read_weights(reader, names, *encoder);
   encoder->tensors = reader.read();
   return encoder;
+}
+
+// Reads all weights: those of the layers, of an encoder and of products behind pooling. The
+// checkpoint and the configuration must be set. Throws FormatError also for tensors that are left.
+void read_all(WeightReader::Reads reads, Model::Parts& parts) {
+  const ModelConfig& config = parts.config;
+  const WeightNames& names =
+      parts.checkpoint->gguf() ? names_in_gguf(config) : names_in_folder(config);
+  WeightReader reader(*parts.checkpoint, names, reads);
+  read_weights(reader, names, parts);
+  if (config.encoder) {
+    parts.encoder = read_encoder(parts, reads);
+    reader.add_read(parts.encoder->tensors);
+  }
+  reader.check_all_read(config);
+  if (config.pooling) read_dense(config.pooling->dense, reads, parts);
+  parts.tensors = reader.read();
 }
 
 }  // namespace
@@ -77,20 +95,10 @@ bool has_tokenizer(const std::filesystem::path& folder) {
 }
 
 void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) {
-  const WeightNames& names = checkpoint.gguf() ? names_in_gguf(config) : names_in_folder(config);
   Model::Parts parts;
+  parts.checkpoint = checkpoint;
   parts.config = config;
-  WeightReader reader(checkpoint, names, WeightReader::Reads::kSizes);
-  read_weights(reader, names, parts);
-  if (config.encoder) {
-    const WeightNames& encoder_names = names_in_folder(*config.encoder);
-    WeightReader encoder_reader(checkpoint, encoder_names, WeightReader::Reads::kSizes);
-    Model::Parts encoder;
-    encoder.config = *config.encoder;
-    read_weights(encoder_reader, encoder_names, encoder);
-    reader.add_read(encoder_reader.read());
-  }
-  reader.check_all_read(config);
+  read_all(WeightReader::Reads::kSizes, parts);
 }
 
 Model load(const std::filesystem::path& path) {
@@ -105,16 +113,7 @@ Model load(const std::filesystem::path& path) {
   parts->config = gguf ? read_config(*gguf) : read_config(path);
   parts->tokenizer =
       gguf || has_tokenizer(folder) ? text::load_tokenizer(folder) : no_tokenizer(folder.string());
-  const WeightNames& names = gguf ? names_in_gguf(parts->config) : names_in_folder(parts->config);
-  WeightReader reader(checkpoint, names);
-  read_weights(reader, names, *parts);
-  if (parts->config.encoder) {
-    parts->encoder = read_encoder(*parts);
-    reader.add_read(parts->encoder->tensors);
-  }
-  reader.check_all_read(parts->config);
-  if (parts->config.pooling) read_dense(parts->config.pooling->dense, *parts);
-  parts->tensors = reader.read();
+  read_all(WeightReader::Reads::kWeights, *parts);
   parts->small_files = small_files.paths();
   return Model(std::move(parts));
 }

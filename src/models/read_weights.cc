@@ -279,13 +279,14 @@ void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& 
   read_head(reader, names, parts);
 }
 
-void read_dense(const std::vector<PooledDense>& modules, Model::Parts& parts) {
+void read_dense(const std::vector<PooledDense>& modules, WeightReader::Reads reads,
+                Model::Parts& parts) {
   for (const PooledDense& module : modules) {
     const Checkpoint& checkpoint =
         parts.dense_checkpoints.emplace_back(Checkpoint::open(module.folder));
     WeightNames names{};
     names.tokens = "linear";
-    WeightReader reader(checkpoint, names);
+    WeightReader reader(checkpoint, names, reads);
     parts.dense.push_back(
         reader.projection("linear", module.out_size, module.in_size, module.has_bias));
     reader.check_all_read(parts.config);

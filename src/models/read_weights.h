@@ -13,6 +13,7 @@ namespace heed { inline namespace v0 { namespace models {
 void read_weights(WeightReader& reader, const WeightNames& names, Model::Parts& parts);
 
 // Reads the products behind pooling from their folders. Throws FormatError, IoError.
-void read_dense(const std::vector<PooledDense>& modules, Model::Parts& parts);
+void read_dense(const std::vector<PooledDense>& modules, WeightReader::Reads reads,
+                Model::Parts& parts);
 
 }}}  // namespace heed::v0::models

@@ -953,7 +953,10 @@ def problem_with(base: Base, case: Case, other: pathlib.Path) -> str | None:
         try:
             heed.models.load(base.folder)
         except (ValueError, OSError, RuntimeError) as error:
-            return None if case.named in str(error) else f"the error does not name {case.named}: {error}"
+            if case.named not in str(error):
+                return f"the error does not name {case.named}: {error}"
+            refusals = heed.models.describe(base.folder)[0]["refusals"]
+            return None if any(case.named in refusal for refusal in refusals) else f"describe() does not refuse it: {refusals}"
         return "heed opens it"
     model = reference(base.folder)
     if case.outcome == SAME:

@@ -90,6 +90,20 @@ def test_a_folder(tmp_path: pathlib.Path, build: pathlib.Path) -> None:
     assert "hidden_act is \"mish\"" in ran.stdout
 
 
+def test_a_damaged_model_does_not_hide_the_others(tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(0)
+    transformers.LlamaForCausalLM(transformers.LlamaConfig(**DECODER, **ENDS)).save_pretrained(tmp_path / "whole")
+    (tmp_path / "damaged.gguf").write_bytes(b"GGUF\x03")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "config.json").write_text("{}")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "modules.json").write_text("[")
+    found = heed.models.describe(tmp_path)
+    assert [pathlib.Path(each["path"]).name for each in found] == ["damaged.gguf", "empty", "modules", "whole"]
+    assert [each["opens"] for each in found] == [False, False, False, True]
+    assert all(len(each["refusals"]) == 1 for each in found[:3])
+
+
 def test_what_is_no_model(tmp_path: pathlib.Path, build: pathlib.Path) -> None:
     (tmp_path / "notes.txt").write_text("text")
     for path in (tmp_path, tmp_path / "none", tmp_path / "notes.txt"):

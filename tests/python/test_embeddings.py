@@ -288,6 +288,8 @@ def test_what_heed_lacks_is_refused_by_name(plain, tmp_path: pathlib.Path, name:
     with pytest.raises(RuntimeError) as error:
         heed.models.load(written(plain, tmp_path, files))
     assert problem in str(error.value)
+    (described,) = heed.models.describe(tmp_path)
+    assert any(problem in refusal for refusal in described["refusals"])
 
 
 # Two folders as sentence-transformers has them: multilingual E5 (a unigram tokenizer, a prompt) and all-mpnet-base-v2.

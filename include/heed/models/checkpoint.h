@@ -123,7 +123,7 @@ class HEED_API Checkpoint {
   const std::string& name() const;
   /// The files with the tensors, without an index.
   std::vector<CheckpointFile> files() const;
-  /// The GGUF file with the metadata, if the tensors are from one; of several parts the first.
+  /// The GGUF file with all its parts, if the tensors are from one.
   std::optional<GgufFile> gguf() const;
 
  private:

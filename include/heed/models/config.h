@@ -196,6 +196,7 @@ struct ModelConfig {
   std::optional<Experts> experts = std::nullopt;  ///< of layers that have them
   /// Scores fall with the distance of tokens, by alibi_slopes().
   bool has_alibi = false;
+  /// Scores have a learned number for the bucket of the distance of tokens.
   std::optional<PositionBuckets> position_buckets = std::nullopt;
   std::vector<RotaryPositions> rotaries = {};            ///< those that layers use
   std::vector<LayerConfig> layers = {};                  ///< [num_layers]

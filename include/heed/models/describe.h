@@ -41,15 +41,16 @@ struct ModelDescription {
   std::int64_t num_bytes() const noexcept;
 };
 
-/// Reads the headers of a model's files, its configuration and its tokenizer.
-/// @throws IoError when the path is neither a folder with config.json and weights nor a GGUF file;
-/// FormatError when a header of the weights is damaged.
+/// Reads the headers of a model's files, its configuration and its tokenizer. A damaged file is a
+/// refusal. @throws IoError when the path is neither a folder with config.json and weights nor a
+/// GGUF file, or a file cannot be read.
 HEED_API ModelDescription describe(const std::filesystem::path& path);
 
-/// The models of a path: itself, or, of a folder that is none, its GGUF files and those folders in
-/// it that have a config.json, sorted by name. Of a file in parts the first stands for all. Not
-/// empty. @throws IoError as describe() when there is none.
-HEED_API std::vector<std::filesystem::path> find_models(const std::filesystem::path& path);
+/// describe() of the models of a path: of itself, or, of a folder that is no model, of its GGUF
+/// files and of those folders in it that have a config.json, sorted by name. Of a file in parts the
+/// first stands for all. What cannot be read in such a folder is a refusal. Not empty.
+/// @throws IoError as describe() when there is no model.
+HEED_API std::vector<ModelDescription> describe_all(const std::filesystem::path& path);
 
 /// The description as a JSON object. Its members are those of ModelDescription and its
 /// configuration; layers has an object for each layer.

@@ -126,9 +126,10 @@ class HEED_API Model {
   /// for its forks.
   /// @throws InvalidArgument when the model is not causal.
   nn::Past make_past(const PastOptions& options = {}) const;
-  /// The hidden states of tokens that follow those in `past`, to which they are added. The bits do
-  /// not depend on how a text is divided, except for the rounding of matrix products with other
-  /// numbers of rows.
+  /// The hidden states of tokens that follow those in `past`, to which they are added. Keys in the
+  /// past stay as they were turned: where a text grows beyond the first length of LongRoPE, read it
+  /// anew, as generate() does. Otherwise the bits do not depend on how a text is divided, except
+  /// for the rounding of matrix products with other numbers of rows.
   /// @param past of one text, from make_past()
   /// @return [ids.size(), hidden_size]
   /// @throws InvalidArgument as the other forward().
